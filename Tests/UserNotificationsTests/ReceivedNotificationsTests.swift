@@ -125,15 +125,29 @@ import Testing
         _ = try Self.add("more", to: &received)
     }
 
-    @Test("All systems together cannot exceed the total")
+    private static func system(_ number: Int) -> NotificationSender {
+        NotificationSender(systemID: "\(number)", application: "a")
+    }
+
+    @Test("All systems together cannot exceed the total, and those that fill the list leave room for another one")
     func totalBound() throws {
         var received = ReceivedNotifications(Self.start)
-        for number in 0..<ReceivedNotifications.max {
-            _ = try Self.add("\(number)", to: &received, from: .init(systemID: "\(number / 60)", application: "a"))
+        for number in 0..<(8 * ReceivedNotifications.maxPerSystem) {
+            _ = try? Self.add(
+                "\(number)",
+                to: &received,
+                from: Self.system(number / ReceivedNotifications.maxPerSystem)
+            )
         }
-        #expect(throws: NotificationError.self) {
-            try Self.add("q", to: &received, from: .init(systemID: "new", application: "a"))
+        _ = try Self.add("q", to: &received, from: Self.system(8))
+        let own = #expect(throws: NotificationError.self) { try Self.add("more", to: &received, from: Self.system(0)) }
+        #expect(own?.message.hasPrefix("64 notifications of the sending system wait for the user") == true)
+        let total = #expect(throws: NotificationError.self) {
+            try Self.add("more", to: &received, from: Self.system(7))
         }
+        #expect(total?.message.contains("of all systems of the account wait for the user") == true)
+        for number in 0..<10_000 { _ = try? Self.add("\(number)", to: &received, from: Self.system(number / 10)) }
+        #expect(received.all.count <= ReceivedNotifications.max)
     }
 
     @Test("A system that sends too fast is refused until its permits refill; others are not affected")
@@ -170,24 +184,43 @@ import Testing
         func linked(_ number: Int) -> NotificationSender {
             .init(systemID: "l", application: "a", linkedAccountID: "\(number / 60)")
         }
-        for number in 0..<ReceivedNotifications.max {
-            _ = try Self.add("\(number)", to: &received, from: linked(number))
-        }
-        #expect(throws: NotificationError.self) { try Self.add("q", to: &received, from: linked(10_000)) }
+        for number in 0..<10_000 { _ = try? Self.add("\(number)", to: &received, from: linked(number)) }
+        #expect(throws: NotificationError.self) { try Self.add("q", to: &received, from: linked(20_000)) }
         _ = try Self.add("q", to: &received)
-        for number in 0..<SenderQuota.totalBurst { try received.admit(linked(number * 60), Self.start) }
-        #expect(throws: NotificationError.self) { try received.admit(linked(10_000), Self.start) }
+        for number in 0..<SenderQuota.maxHolders { try received.admit(linked(number * 60), Self.start) }
+        #expect(throws: NotificationError.self) { try received.admit(linked(20_000), Self.start) }
         try received.admit(Self.sender, Self.start)
     }
 
-    @Test("All systems together are limited, too")
+    @Test("Systems that send as fast as they may leave another one its part, and all together are limited")
     func totalRate() throws {
         var received = ReceivedNotifications(Self.start)
-        for number in 0..<SenderQuota.totalBurst {
-            try received.admit(.init(systemID: "\(number)", application: "a"), Self.start)
+        var count = 0
+        for second in 0..<300 {
+            let now = Self.start + .seconds(second)
+            for number in 0..<4 { while (try? received.admit(Self.system(number), now)) != nil { count += 1 } }
+            guard second.isMultiple(of: 3) else { continue }
+            try received.admit(Self.system(4), now)
+            count += 1
         }
-        #expect(throws: NotificationError.self) {
-            try received.admit(.init(systemID: "new", application: "a"), Self.start)
+        // At once 30 of each of the four; then two a second.
+        #expect((600...780).contains(count), "\(count)")
+    }
+
+    @Test("The error names the limit that was met, and whose it is")
+    func rateErrors() throws {
+        var received = ReceivedNotifications(Self.start)
+        func error(_ sender: NotificationSender) -> String {
+            while true {
+                do throws(NotificationError) {
+                    try received.admit(sender, Self.start)
+                } catch {
+                    return error.message
+                }
+            }
         }
+        #expect(error(Self.system(0)).contains("of the sending system: it may send 30 at once"))
+        for number in 1..<4 { _ = error(Self.system(number)) }
+        #expect(error(Self.system(4)).contains("of all systems of the account together: they may send 120 at once"))
     }
 }

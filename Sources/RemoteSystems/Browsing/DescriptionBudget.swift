@@ -33,7 +33,7 @@ struct DescriptionBudget {
         capacity: Self.burst.inMilliseconds,
         rate: Self.share * 1000
     )
-    private var linked: FairShare
+    private var linked: FairShare<QuotaHolder>
     private var total: TokenBucket
 
     init(now: Instant) {

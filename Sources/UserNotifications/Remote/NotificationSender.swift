@@ -18,6 +18,24 @@ struct NotificationSender: Sendable, Hashable {
         return self.linkedAccountID == nil ? .ownSystem : .linkedAccount
     }
 
+    /// What ``quotaHolder`` stands for, in errors.
+    var holderText: String {
+        switch self.kind {
+        case .local: "the application"
+        case .ownSystem: "the sending system"
+        case .linkedAccount: "the linked account of the sending system"
+        }
+    }
+
+    /// All senders of the kind, in errors.
+    var allText: String {
+        switch self.kind {
+        case .local: "all applications of the receiving system"
+        case .ownSystem: "all systems of the account"
+        case .linkedAccount: "all linked accounts"
+        }
+    }
+
     /// What limits are counted for: the system. All systems of a linked account count as one, because that account
     /// can certify any number of them. On this system each application counts for itself.
     var quotaHolder: String {

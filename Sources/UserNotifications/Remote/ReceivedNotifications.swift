@@ -61,7 +61,8 @@ struct ReceivedNotifications {
     }
 
     /// The maximum number of notifications of one system, or of one linked account. Their applications are only
-    /// claimed, so they share it. Each application of this system has as many.
+    /// claimed, so they share it. Each application of this system has as many. Where many have some, it is half of what
+    /// is left of ``max``, so that the next one has room.
     static let maxPerSystem = 64
     /// The maximum number of notifications of the user's other systems; as many more are of linked accounts, and of
     /// this system.
@@ -69,8 +70,8 @@ struct ReceivedNotifications {
 
     private var entries: [String: Entry] = [:]
     private var keys: [NotificationSender: [String: String]] = [:]
-    /// The notifications by the holders of quotas. The total is limited for each kind of sender, in `add`.
-    private var counts = KeyedLimiter<String>(total: .max, perKey: Self.maxPerSystem)
+    /// The notifications by the holders of quotas, for each kind of sender.
+    private var counts: [NotificationSender.Kind: KeyedLimiter<String>] = [:]
     private(set) var lastNumber: UInt64 = 0
     private var quota: SenderQuota
 
@@ -88,13 +89,32 @@ struct ReceivedNotifications {
 
     /// Takes one permit of a sender, before its notification is read.
     mutating func admit(_ sender: NotificationSender, _ now: ContinuousClock.Instant) throws(NotificationError) {
-        guard self.quota.take(sender, now) else {
-            throw NotificationError(
-                .rateLimited,
-                "Too many notifications were sent. Retry later: a system may send \(SenderQuota.burst) at once, and "
-                    + "then one every two seconds."
-            )
-        }
+        guard let limit = self.quota.take(sender, now) else { return }
+        let text =
+            switch limit {
+            case .own:
+                "Too many notifications of \(sender.holderText): it may send \(SenderQuota.burst) at once, and then "
+                    + "one every two seconds."
+            case .total:
+                "Too many notifications of \(sender.allText) together: they may send \(SenderQuota.totalBurst) at "
+                    + "once, and then two a second, in equal parts for those that send."
+            }
+        throw NotificationError(.rateLimited, "\(text) Try again in a few seconds.")
+    }
+
+    private static let noEntries = KeyedLimiter<String>(total: Self.max, perKey: Self.maxPerSystem, sharesOfFree: 2)
+
+    private func checkRoom(for sender: NotificationSender) throws(NotificationError) {
+        let counts = self.counts[sender.kind] ?? Self.noEntries
+        guard counts.capacity(for: sender.quotaHolder) != .free else { return }
+        let own = counts.count(of: sender.quotaHolder)
+        throw NotificationError(
+            .limitExceeded,
+            own >= Self.maxPerSystem
+                ? "\(own) notifications of \(sender.holderText) wait for the user, the maximum. Withdraw some of them."
+                : "\(counts.count) of at most \(Self.max) notifications of \(sender.allText) wait for the user, "
+                    + "\(own) of them of \(sender.holderText). Withdraw some of them, or try again later."
+        )
     }
 
     /// Adds a notification, in place of the one of the same sender with the same identifier.
@@ -114,16 +134,8 @@ struct ReceivedNotifications {
     ) throws(NotificationError) -> Entry {
         let known = self.keys[sender]?[notification.request.identifier]
         if known == nil {
-            guard self.counts.capacity(for: sender.quotaHolder) == .free,
-                self.entries.values.count(where: { $0.sender.kind == sender.kind }) < Self.max
-            else {
-                throw NotificationError(
-                    .limitExceeded,
-                    "Too many notifications wait for the user (\(Self.maxPerSystem) of one system or local "
-                        + "application, \(Self.max) in all). Withdraw some of them."
-                )
-            }
-            self.counts.add(1, for: sender.quotaHolder)
+            try self.checkRoom(for: sender)
+            self.counts[sender.kind, default: Self.noEntries].add(1, for: sender.quotaHolder)
         }
         self.lastNumber += 1
         let earlier = known.flatMap { self.entries[$0] }
@@ -165,7 +177,7 @@ struct ReceivedNotifications {
         self.lastNumber = Swift.max(self.lastNumber, entry.number)
         self.entries[entry.key] = entry
         self.keys[entry.sender, default: [:]][identifier] = entry.key
-        self.counts.add(1, for: entry.sender.quotaHolder)
+        self.counts[entry.sender.kind, default: Self.noEntries].add(1, for: entry.sender.quotaHolder)
     }
 
     /// No number up to this one is given again.
@@ -265,7 +277,7 @@ struct ReceivedNotifications {
         guard let entry = self.entries.removeValue(forKey: key) else { return nil }
         self.keys[entry.sender]?[entry.notification.request.identifier] = nil
         if self.keys[entry.sender]?.isEmpty == true { self.keys[entry.sender] = nil }
-        self.counts.leave(entry.sender.quotaHolder)
+        self.counts[entry.sender.kind]?.leave(entry.sender.quotaHolder)
         return entry
     }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import RemoteSystemsIdentity
+import RemoteSystemsTransport
 import Testing
 
 @testable import RemoteSystems
@@ -132,7 +133,7 @@ import Testing
         var count = 0
         while now < Self.start + .seconds(40) {
             if let later = budget.delay(100, of: busy, now: now) {
-                #expect(later > now && later <= now + FairShare.maxWait)
+                #expect(later > now && later <= now + FairShare<QuotaHolder>.maxWait)
                 now = later
             } else {
                 budget.took(.milliseconds(5), 100, of: busy, now: now)

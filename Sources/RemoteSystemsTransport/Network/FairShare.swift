@@ -1,21 +1,20 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-internal import RemoteSystemsIdentity
-
-/// Limits the time that several holders of a quota may use in all, and divides it equally among those that use it.
+/// Limits the time that several holders of a quota may use in all, and divides it equally among those that use it. A
+/// number of permits is as many seconds.
 ///
 /// What a holder has used is paid off over time: at the rate of one holder, or at an equal part of the total rate if
 /// that is less. So the rates of all holders are never more than the total, and no holder waits because of what another
 /// one used: it has its own part, and one that has paid everything off never waits.
 ///
 /// A value type without a clock; times are arguments.
-struct FairShare {
-    typealias Instant = ContinuousClock.Instant
+package struct FairShare<Holder: Hashable & Sendable>: Sendable {
+    package typealias Instant = ContinuousClock.Instant
 
     /// The time after which a holder that waits is looked at again. Its part grows when others stop.
-    static let maxWait = Duration.seconds(1)
-    private static let minWait = Duration.milliseconds(1)
+    package static var maxWait: Duration { .seconds(1) }
+    private static var minWait: Duration { .milliseconds(1) }
 
     /// The time that one holder may use at once, and the part of the time in the long run.
     let burst: Duration
@@ -25,10 +24,10 @@ struct FairShare {
     let totalShare: Double
 
     /// What each holder has used and, at ``updated``, not paid off. More than zero.
-    private var used: [QuotaHolder: Duration] = [:]
+    private var used: [Holder: Duration] = [:]
     private var updated: Instant
 
-    init(burst: Duration, share: Double, totalBurst: Duration, totalShare: Double, now: Instant) {
+    package init(burst: Duration, share: Double, totalBurst: Duration, totalShare: Double, now: Instant) {
         self.burst = burst
         self.share = share
         self.totalBurst = totalBurst
@@ -37,7 +36,7 @@ struct FairShare {
     }
 
     /// The earliest time at which the holder may use time, as far as is known; `now` if it may.
-    func nextTime(of holder: QuotaHolder, after now: Instant) -> Instant {
+    package func nextTime(of holder: Holder, after now: Instant) -> Instant {
         let paid = self.paid(until: now)
         guard let used = self.used[holder], used > paid else { return now }
         let active = self.used.values.count(where: { $0 > paid })
@@ -47,11 +46,17 @@ struct FairShare {
     }
 
     /// Counts time that the holder has used.
-    mutating func take(_ time: Duration, of holder: QuotaHolder, at now: Instant) {
+    package mutating func take(_ time: Duration, of holder: Holder, at now: Instant) {
         let paid = self.paid(until: now)
         if paid > .zero { self.used = self.used.compactMapValues { $0 > paid ? $0 - paid : nil } }
         self.updated = max(now, self.updated)
         self.used[holder, default: .zero] += time
+    }
+
+    /// The number of other holders that have not paid everything off.
+    package func others(than holder: Holder, at now: Instant) -> Int {
+        let paid = self.paid(until: now)
+        return self.used.count { $0.key != holder && $0.value > paid }
     }
 
     /// What each holder has paid off since ``updated``.
