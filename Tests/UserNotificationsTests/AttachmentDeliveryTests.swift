@@ -238,6 +238,45 @@ import Testing
         }
     }
 
+    @Test func `a file that stops arriving gives its place back within seconds`() async throws {
+        try await AttachmentFiles.with { files in
+            try await Receiving.with(attachments: files.received) { receiving in
+                let stage = receiving.stage
+                let attachment = try NotificationAttachment(url: try files.file("photo", TestFile.png(more: 300_000)))
+                let raw = try await stage.connect(to: receiving.host, service: NotificationMessage.service)
+                let response = try await raw.send(NotificationMessage.attach(attachment)).get()
+                let stream = try await raw.openStream(try #require(response["Ticket"]))
+                try await stream.write([1])
+                try await stage.eventually("the receiver receives it") {
+                    (try? files.kept.contains { $0.hasPrefix("incoming-") }) == true
+                }
+                #expect(await receiving.receiver.attachments.uploads.count == 1)
+                try await stage.clock.advance(by: AttachmentTable.timeToBegin + .seconds(2))
+                try await stage.eventually("its place is free") {
+                    await receiving.receiver.attachments.uploads.isEmpty
+                }
+                await #expect(throws: RemoteSystemError.self) { try await stream.read() }
+                await raw.close()
+            }
+        }
+    }
+
+    @Test func `the small images of files are counted, also by a process that starts later`() async throws {
+        try await AttachmentFiles.with { files in
+            let store = StepStore()
+            try await Receiving.with(store: store, attachments: files.received, scaler: CopyingScaler()) { receiving in
+                let attachment = try NotificationAttachment(identifier: "photo", url: try files.file("photo"))
+                let connection = try await receiving.connect()
+                _ = try await connection.deliver(Receiving.notification(attachment))
+                let length = Int64(TestFile.png().count)
+                #expect(await receiving.receiver.attachments.files.values.map(\.thumbnailBytes) == [length])
+                await connection.close()
+                let (_, next) = try await receiving.restart(files, store)
+                #expect(await next.attachments.files.values.map(\.thumbnailBytes) == [length])
+            }
+        }
+    }
+
     @Test func `a system that keeps no attachments shows the notification without them`() async throws {
         try await AttachmentFiles.with { files in
             try await Receiving.with { receiving in

@@ -28,9 +28,15 @@ import ValueSets
         self.table.finish(upload, .png, self.now)
     }
 
-    private mutating func refusal(_ number: UInt8, bytes: Int64 = 1000, of holder: String = "a") -> NotificationError? {
+    private mutating func refusal(
+        _ number: UInt8,
+        bytes: Int64 = 1000,
+        of holder: String = "a",
+        finishes: Bool = false
+    ) -> NotificationError? {
         do throws(NotificationError) {
-            _ = try self.table.begin(Self.digest(number), bytes, of: Self.holder(holder), self.now)
+            let upload = try self.table.begin(Self.digest(number), bytes, of: Self.holder(holder), self.now)
+            if finishes, let upload { self.table.finish(upload, .png, self.now) }
             return nil
         } catch {
             return error
@@ -63,10 +69,11 @@ import ValueSets
         try self.add(2, bytes: 50_000_000)
         let own = self.refusal(3, bytes: 50_000_000)
         #expect(own?.code == .limitExceeded)
-        for number: UInt8 in 4..<12 { try self.add(number, bytes: 50_000_000, of: "\(number / 2)") }
+        for number: UInt8 in 4..<16 { _ = self.refusal(number, bytes: 50_000_000, of: "\(number / 2)", finishes: true) }
         let all = self.refusal(20, bytes: 50_000_000, of: "new")
         #expect(all?.code == .limitExceeded)
-        try self.add(21, bytes: 5_000_000, of: "new")
+        // Those that take as much as they may leave some for another one.
+        try self.add(21, bytes: 20_000_000, of: "new")
         // Other systems take no space from the programs of this one.
         try self.add(22, bytes: 50_000_000, of: "local calendar")
     }
@@ -86,20 +93,22 @@ import ValueSets
 
     @Test mutating func `the files that arrive at a time are limited for a sender and in all, also their space`() throws
     {
-        var uploads: [AttachmentTable.Upload] = []
-        for number in 0..<UInt8(AttachmentTable.maxUploads) {
-            let holder = "\(Int(number) / AttachmentTable.maxUploadsOfHolder)"
-            uploads.append(
-                try #require(try self.table.begin(Self.digest(number), 1000, of: Self.holder(holder), self.now))
-            )
+        for number in 0..<UInt8(AttachmentTable.maxUploadsOfHolder) {
+            let refusal = self.refusal(number)
+            #expect(refusal == nil)
         }
-        let refusal2 = self.refusal(100, of: "0")
-        #expect(refusal2?.code == .rateLimited)
-        let refusal3 = self.refusal(100, of: "new")
-        #expect(refusal3?.code == .rateLimited)
-        self.table.fail(uploads[0])
-        let refusal4 = self.refusal(100, of: "0")
-        #expect(refusal4 == nil)
+        let own = self.refusal(100)
+        #expect(own?.code == .rateLimited && own?.message.hasPrefix("4 attachments of this sender") == true)
+        for number: UInt8 in 10..<30 { _ = self.refusal(number, of: "\(number % 3)") }
+        #expect(self.table.uploads.count < AttachmentTable.maxUploads)
+        let all = self.refusal(100, of: "0")
+        #expect(all?.code == .rateLimited && all?.message.contains("of at most 16 attachments") == true)
+        // Those that take as many places as they may leave one for another one.
+        let answer1 = self.refusal(101, of: "new")
+        #expect(answer1 == nil)
+        for upload in self.table.uploads.values where upload.holder == Self.holder("a") { self.table.fail(upload) }
+        let answer2 = self.refusal(102)
+        #expect(answer2 == nil)
         var other = AttachmentTable()
         _ = try other.begin(Self.digest(1), 50_000_000, of: Self.holder("a"), self.now)
         _ = try other.begin(Self.digest(2), 50_000_000, of: Self.holder("a"), self.now)
@@ -152,5 +161,41 @@ import ValueSets
         let kept = lost.keep([:], self.now)
         let removed = lost.keep([:], self.now + AttachmentTable.graceTime)
         #expect(kept.isEmpty && removed.count == 1)
+    }
+
+    @Test mutating func `the small image of a file counts as its space, unless it is a second name of the file`() throws
+    {
+        for number: UInt8 in 0..<8 {
+            let upload = try #require(
+                try self.table.begin(Self.digest(number), 10_000_000, of: Self.holder("a"), self.now)
+            )
+            self.table.finish(upload, .png, thumbnailBytes: number == 0 ? 0 : 500_000, self.now)
+        }
+        let answer3 = self.refusal(10, bytes: 44_500_000)
+        #expect(answer3 == nil)
+        self.table = AttachmentTable()
+        let file = AttachmentDirectory.File(
+            digest: Self.digest(1),
+            type: .png,
+            byteCount: 10_000_000,
+            hasThumbnail: true,
+            thumbnailBytes: 500_000
+        )
+        self.table.restore(file, self.now)
+        _ = self.table.keep([Self.digest(1): [Self.holder("a")]], self.now)
+        for number: UInt8 in 2..<10 { try self.add(number, bytes: 14_000_000) }
+        let answer4 = self.refusal(20, bytes: 6_000_000)
+        #expect(answer4?.code == .limitExceeded)
+        let answer5 = self.refusal(20, bytes: 5_500_000)
+        #expect(answer5 == nil)
+    }
+
+    @Test func `a file begins within ten seconds, and then arrives at 16 KiB a second or more`() {
+        let (rate, begin) = (AttachmentTable.minBytesEachSecond, AttachmentTable.timeToBegin)
+        #expect(AttachmentTable.isInTime(0, after: begin))
+        #expect(!AttachmentTable.isInTime(0, after: begin + .seconds(1)))
+        #expect(AttachmentTable.isInTime(60 * rate, after: begin + .seconds(60)))
+        #expect(!AttachmentTable.isInTime(60 * rate, after: begin + .seconds(61)))
+        #expect(!AttachmentTable.isInTime(.max, after: AttachmentTable.waitingTime))
     }
 }

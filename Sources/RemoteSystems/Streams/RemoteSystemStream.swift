@@ -129,12 +129,24 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
     ///   ``RemoteSystemError/Code/invalidArgument`` when `maxBytes` is negative. The stream is then aborted.
     @discardableResult
     public func receive(intoFile path: String, maxBytes: Int64? = nil) async throws -> Int64 {
+        try await self.receive(intoFile: path, maxBytes: maxBytes, progress: nil)
+    }
+
+    /// Receives a file as ``receive(intoFile:maxBytes:)``.
+    ///
+    /// - Parameter progress: called with the number of bytes that have arrived, on the stream's event loop.
+    @discardableResult
+    package func receive(
+        intoFile path: String,
+        maxBytes: Int64?,
+        progress: (@Sendable (_ received: Int64) -> Void)?
+    ) async throws -> Int64 {
         guard maxBytes.map({ $0 >= 0 }) ?? true else {
             self.abort()
             throw RemoteSystemError(.invalidArgument, "The maximum number of bytes is negative.", side: .local)
         }
         return try await RemoteSystemError.mapping {
-            try await self.stream.receive(into: path, max: maxBytes ?? .max)
+            try await self.stream.receive(into: path, max: maxBytes ?? .max, progress: progress)
         }
     }
 

@@ -37,11 +37,15 @@ extension ByteStream {
     ///   stream ended before its last byte, with ``StreamError/Code/aborted`` when it has more bytes than `max`;
     ///   `CancellationError`. In each case no file is left, and the stream is aborted.
     @discardableResult
-    package func receive(into path: String, max: Int64 = .max) async throws -> Int64 {
+    package func receive(
+        into path: String,
+        max: Int64 = .max,
+        progress: (@Sendable (_ received: Int64) -> Void)? = nil
+    ) async throws -> Int64 {
         let part = "\(path).\(UInt32.random(in: 0 ... .max)).part"
         do {
             let count = try await withTaskExecutorPreference(self.taskExecutor) {
-                try await self.store(in: part, max: max)
+                try await self.store(in: part, max: max, progress: progress)
             }
             try await StreamFile.rename(part, to: path)
             return count
@@ -73,7 +77,12 @@ extension ByteStream {
     }
 
     @concurrent
-    func store(in path: String, _ flags: CInt = O_CREAT | O_EXCL, max: Int64 = .max) async throws -> Int64 {
+    func store(
+        in path: String,
+        _ flags: CInt = O_CREAT | O_EXCL,
+        max: Int64 = .max,
+        progress: (@Sendable (_ received: Int64) -> Void)? = nil
+    ) async throws -> Int64 {
         let file = try await StreamFile.open(path, O_WRONLY | flags)
         defer { file.close() }
         var count: Int64 = 0
@@ -83,6 +92,7 @@ extension ByteStream {
                 self.abort(WireFailure("The receiving system takes at most \(max) bytes.", code: .streamCancelled))
                 throw StreamError(.aborted, "The other side sent more than \(max) bytes.", side: .local)
             }
+            progress?(received)
             count += try await file.write(chunks)
         }
         return count

@@ -12,6 +12,8 @@ package struct AttachmentDirectory: Sendable {
         var type: NotificationAttachmentType
         var byteCount: Int64
         var hasThumbnail: Bool
+        /// The space of the small image; 0 for none, and for a second name of the file.
+        var thumbnailBytes: Int64 = 0
     }
 
     private let path: String
@@ -57,7 +59,8 @@ package struct AttachmentDirectory: Sendable {
                         digest: digest,
                         type: type,
                         byteCount: Int64(status.st_size),
-                        hasThumbnail: thumbnails.contains("\(digest).thumbnail")
+                        hasThumbnail: thumbnails.contains("\(digest).thumbnail"),
+                        thumbnailBytes: Self.ownSpace(of: "\(self.path)/\(digest).thumbnail")
                     )
                 )
             }
@@ -66,6 +69,13 @@ package struct AttachmentDirectory: Sendable {
             }
             return files
         }
+    }
+
+    /// The space of a small image of its own; 0 for a second name of the file, and for none.
+    private static func ownSpace(of path: String) -> Int64 {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0, status.st_nlink == 1 else { return 0 }
+        return Int64(status.st_size)
     }
 
     /// Gives a received file its name, and its small image. It is on the disk then.

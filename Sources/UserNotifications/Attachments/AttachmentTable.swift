@@ -1,6 +1,8 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+internal import RemoteSystemsTransport
+
 /// Which attachments this system keeps, and how much space senders may use.
 ///
 /// A value type: the receiver moves and removes the files that it names.
@@ -22,6 +24,8 @@ struct AttachmentTable {
         var byteCount: Int64
         /// Whether a small image for the desktop lies beside it.
         var hasThumbnail: Bool
+        /// The space of the small image; 0 for none, and for a second name of the file.
+        var thumbnailBytes: Int64
         /// `nil` until it is known again after a start.
         var holder: Holder?
         /// Until when it is kept without a notification.
@@ -38,8 +42,9 @@ struct AttachmentTable {
         var holder: Holder
     }
 
-    /// The space of the attachments of all other systems, and of those of one, in bytes. As much more is for all
-    /// programs of this system, and for each of them.
+    /// The space of the attachments of all other systems, and of those of one, in bytes, with small images. As much
+    /// more is for all programs of this system, and for each of them. One has at most half of what the others leave, so
+    /// that several cannot take everything together; so it is for the other limits.
     static let (maxBytes, maxBytesOfHolder): (Int64, Int64) = (512_000_000, 128_000_000)
     /// The maximum number of files, counted in the same way.
     static let (maxFiles, maxFilesOfHolder) = (8192, 1024)
@@ -51,8 +56,12 @@ struct AttachmentTable {
     /// back.
     static let graceTime = Duration.seconds(60)
 
+    /// The minimum rate at which a file arrives, in bytes a second, after the time to begin. One that arrives more
+    /// slowly loses its place.
+    static let (minBytesEachSecond, timeToBegin) = (Int64(16 << 10), Duration.seconds(10))
+
     private(set) var files: [AttachmentDigest: File] = [:]
-    private var uploads: [UInt64: Upload] = [:]
+    private(set) var uploads: [UInt64: Upload] = [:]
     private var lastNumber: UInt64 = 0
     /// The files that no notification had at the last look.
     private var unused: Set<AttachmentDigest> = []
@@ -77,12 +86,7 @@ struct AttachmentTable {
             self.files[digest]?.expires = max(file.expires, now + Self.waitingTime)
             return nil
         }
-        let uploads = self.uploads.values.filter { $0.holder.isLocal == holder.isLocal }
-        guard uploads.count < Self.maxUploads,
-            uploads.count(where: { $0.holder == holder }) < Self.maxUploadsOfHolder
-        else {
-            throw NotificationError(.rateLimited, "Too many attachments are received now. Try again in a moment.")
-        }
+        try self.checkPlace(for: holder)
         try self.checkRoom(for: byteCount, of: holder)
         self.lastNumber += 1
         let upload = Upload(number: self.lastNumber, digest: digest, byteCount: byteCount, holder: holder)
@@ -90,27 +94,62 @@ struct AttachmentTable {
         return upload
     }
 
-    private func checkRoom(for byteCount: Int64, of holder: Holder) throws(NotificationError) {
-        let own = self.sizes { $0 == holder }
-        // What no notification has claimed since the start counts for both.
-        let all = self.sizes { $0.map { $0.isLocal == holder.isLocal } ?? true }
-        guard own.count < Self.maxFilesOfHolder, own.reduce(byteCount, +) <= Self.maxBytesOfHolder,
-            all.count < Self.maxFiles, all.reduce(byteCount, +) <= Self.maxBytes
-        else {
-            throw NotificationError(
-                .limitExceeded,
-                "The attachments of this sender, or of all together, use all the space that they may "
-                    + "(\(Self.maxBytesOfHolder / 1_000_000) and \(Self.maxBytes / 1_000_000) MB). Withdraw "
-                    + "notifications with attachments, or try again in ten minutes."
-            )
+    private func checkPlace(for holder: Holder) throws(NotificationError) {
+        var places = KeyedLimiter<Holder>(total: Self.maxUploads, perKey: Self.maxUploadsOfHolder, sharesOfFree: 2)
+        for upload in self.uploads.values where upload.holder.isLocal == holder.isLocal {
+            places.add(1, for: upload.holder)
         }
+        guard places.capacity(for: holder) != .free else { return }
+        let own = places.count(of: holder)
+        throw NotificationError(
+            .rateLimited,
+            own >= Self.maxUploadsOfHolder
+                ? "\(own) attachments of this sender are received now, the maximum. Try again in a moment."
+                : "\(places.count) of at most \(Self.maxUploads) attachments are received now, \(own) of them of this "
+                    + "sender. Try again in a moment."
+        )
+    }
+
+    private func checkRoom(for byteCount: Int64, of holder: Holder) throws(NotificationError) {
+        // What no notification has claimed since the start counts for both.
+        var bytes = KeyedLimiter<Holder?>(
+            total: Int(Self.maxBytes),
+            perKey: Int(Self.maxBytesOfHolder),
+            sharesOfFree: 2
+        )
+        var files = KeyedLimiter<Holder?>(total: Self.maxFiles, perKey: Self.maxFilesOfHolder, sharesOfFree: 2)
+        for (owner, size) in self.sizes where owner.map({ $0.isLocal == holder.isLocal }) ?? true {
+            bytes.add(Int(size), for: owner)
+            files.add(1, for: owner)
+        }
+        guard bytes.capacity(for: holder, adding: Int(byteCount)) != .free || files.capacity(for: holder) != .free
+        else { return }
+        let (own, all) = (bytes.count(of: holder) / 1_000_000, bytes.count / 1_000_000)
+        throw NotificationError(
+            .limitExceeded,
+            "The attachments of this sender use \(own) of at most \(Self.maxBytesOfHolder / 1_000_000) MB, and those "
+                + "of all together \(all) of \(Self.maxBytes / 1_000_000) MB; one sender has at most half of what "
+                + "others leave. Withdraw notifications with attachments, or try again in ten minutes."
+        )
+    }
+
+    /// Whether a file that is being received arrives fast enough.
+    ///
+    /// - Parameters:
+    ///   - arrived: the bytes that have arrived.
+    ///   - time: the time since it began.
+    static func isInTime(_ arrived: Int64, after time: Duration) -> Bool {
+        let seconds = (time - Self.timeToBegin).components.seconds
+        return time < Self.waitingTime && arrived >= seconds * Self.minBytesEachSecond
     }
 
     /// A file was received and checked.
+    ///
+    /// - Parameter thumbnailBytes: the space of its small image; `nil` if it has none.
     mutating func finish(
         _ upload: Upload,
         _ type: NotificationAttachmentType,
-        hasThumbnail: Bool = false,
+        thumbnailBytes: Int64? = nil,
         _ now: Instant
     ) {
         self.uploads[upload.number] = nil
@@ -119,7 +158,8 @@ struct AttachmentTable {
         self.files[upload.digest] = File(
             type: type,
             byteCount: upload.byteCount,
-            hasThumbnail: hasThumbnail || present?.hasThumbnail == true,
+            hasThumbnail: thumbnailBytes != nil || present?.hasThumbnail == true,
+            thumbnailBytes: thumbnailBytes ?? present?.thumbnailBytes ?? 0,
             holder: present?.holder ?? upload.holder,
             expires: now + Self.waitingTime,
             isChecked: true
@@ -146,6 +186,7 @@ struct AttachmentTable {
             type: file.type,
             byteCount: file.byteCount,
             hasThumbnail: file.hasThumbnail,
+            thumbnailBytes: file.thumbnailBytes,
             holder: nil,
             expires: now,
             isChecked: false
@@ -180,9 +221,9 @@ struct AttachmentTable {
     /// When the next file that no notification has is removed.
     var nextExpiration: Instant? { self.unused.compactMap { self.files[$0]?.expires }.min() }
 
-    /// The sizes of the files of some holders, also of those that arrive.
-    private func sizes(_ isCounted: (Holder?) -> Bool) -> [Int64] {
-        self.files.values.filter { isCounted($0.holder) }.map(\.byteCount)
-            + self.uploads.values.filter { isCounted($0.holder) }.map(\.byteCount)
+    /// The holders and sizes of the files, also of those that arrive.
+    private var sizes: [(Holder?, Int64)] {
+        self.files.values.map { ($0.holder, $0.byteCount + $0.thumbnailBytes) }
+            + self.uploads.values.map { ($0.holder, $0.byteCount) }
     }
 }

@@ -5,6 +5,7 @@ internal import FoundationEssentials
 internal import Logging
 internal import RemoteSystems
 internal import RemoteSystemsTransport
+internal import Synchronization
 internal import ValueSets
 
 /// The files that belong to notifications. They come over streams of their own, before the notification.
@@ -83,7 +84,7 @@ extension NotificationReceiver {
                 "The file took too long to arrive."
             )
             defer { limit.cancel() }
-            try await opened.receive(intoFile: path, maxBytes: upload.byteCount)
+            try await self.receive(opened, upload, into: path)
             try await self.takeOver(path, upload, directory)
             try await opened.finish()
         } catch {
@@ -92,6 +93,27 @@ extension NotificationReceiver {
             stream?.abort(reason)
             await directory.remove([path, "\(path).thumbnail"])
             self.logger.info("An attachment was not received", metadata: ["reason": "\(reason)"])
+        }
+    }
+
+    /// Receives a file, and aborts the stream if it arrives too slowly: its place is for others then.
+    private func receive(
+        _ stream: RemoteSystemStream,
+        _ upload: AttachmentTable.Upload,
+        into path: String
+    ) async throws {
+        let arrived = Mutex(Int64(0))
+        let watch = self.clock.task { [clock, start = clock.now] in
+            var next = AttachmentTable.timeToBegin
+            repeat {
+                next += .seconds(1)
+                // Its cancellation means that everything has arrived.
+                guard (try? await clock.sleep(until: start + next)) != nil else { return }
+            } while AttachmentTable.isInTime(arrived.withLock { $0 }, after: next)
+            stream.abort("The file arrived too slowly: less than 16 KiB a second.")
+        }
+        defer { watch.cancel() }
+        try await stream.receive(intoFile: path, maxBytes: upload.byteCount) { count in arrived.withLock { $0 = count }
         }
     }
 
@@ -108,16 +130,21 @@ extension NotificationReceiver {
         }
         if let damage = file.damage { throw NotificationError(.attachmentInvalid, damage.reason) }
         let thumbnail = "\(path).thumbnail"
-        let hasThumbnail = try await self.makeThumbnail(of: file, path, thumbnail, directory, for: upload.holder)
+        let thumbnailBytes = try await self.makeThumbnail(of: file, path, thumbnail, directory, for: upload.holder)
         try await self.attachmentCalls.begin(self.clock) { () -> Result<Void, NotificationError> in
             do throws(NotificationError) {
-                try await directory.take(path, thumbnail: hasThumbnail ? thumbnail : nil, file.digest, file.type)
+                try await directory.take(
+                    path,
+                    thumbnail: thumbnailBytes == nil ? nil : thumbnail,
+                    file.digest,
+                    file.type
+                )
                 return .success(())
             } catch {
                 return .failure(error)
             }
         }.value.get()
-        self.attachments.finish(upload, file.type, hasThumbnail: hasThumbnail, self.clock.now)
+        self.attachments.finish(upload, file.type, thumbnailBytes: thumbnailBytes, self.clock.now)
         self.setAlarm()
     }
 
@@ -193,16 +220,20 @@ extension NotificationReceiver {
     /// The size of a small image, and the maximum number of pixels of an image that a desktop without a scaler gets as
     /// it is.
     private static let (thumbnailPixels, maxUnscaledPixels) = (256 * 256, 1_000_000)
+    /// The maximum length of a small image: its pixels with 16 bits for each colour, not compressed, and some more.
+    private static let maxThumbnailBytes = Int64(8 * thumbnailPixels + 65_536)
 
     /// A desktop decodes what it shows, and must not do that with everything that other systems send.
+    ///
+    /// - Returns: the space of the small image; `nil` if there is none.
     private func makeThumbnail(
         of file: AttachmentFile,
         _ path: String,
         _ thumbnail: String,
         _ directory: AttachmentDirectory,
         for holder: AttachmentTable.Holder
-    ) async throws(NotificationError) -> Bool {
-        guard let imageScaler else { return false }
+    ) async throws(NotificationError) -> Int64? {
+        guard let imageScaler else { return nil }
         guard file.type.kind == .image else {
             let mediaType = file.type.mediaType
             let result = await self.makeImage(.poster, for: holder) {
@@ -218,28 +249,34 @@ extension NotificationReceiver {
                     )
                 }
                 await directory.remove([thumbnail])
-                return false
+                return nil
             }
-            return await Self.keepsThumbnail(thumbnail, directory)
+            return await Self.keptThumbnail(thumbnail, directory)
         }
         switch await self.makeImage(.image, for: holder, { await imageScaler.scale(path, to: thumbnail) }) {
-        case .scaled?: return await Self.keepsThumbnail(thumbnail, directory)
+        case .scaled?: return await Self.keptThumbnail(thumbnail, directory)
         case .damaged?: throw NotificationError(.attachmentInvalid, "The image cannot be decoded.")
         case .failed?, nil:
             await directory.remove([thumbnail])
-            return false
+            return nil
         case .unavailable?:
-            guard file.type == .png, let pixels = file.pixels, pixels <= Self.maxUnscaledPixels else { return false }
-            return await directory.link(path, as: thumbnail)
+            guard file.type == .png, let pixels = file.pixels, pixels <= Self.maxUnscaledPixels else { return nil }
+            // A second name takes no space.
+            return await directory.link(path, as: thumbnail) ? 0 : nil
         }
     }
 
-    /// Whether what a scaler has written is a small image. Anything else is removed.
-    private static func keepsThumbnail(_ path: String, _ directory: AttachmentDirectory) async -> Bool {
-        let file = try? await AttachmentFile.read(path: path)
-        if file?.type == .png, let pixels = file?.pixels, pixels <= Self.thumbnailPixels { return true }
+    /// Removes what a scaler has written if that is no small image.
+    ///
+    /// - Returns: the space of the small image; `nil` if there is none.
+    private static func keptThumbnail(_ path: String, _ directory: AttachmentDirectory) async -> Int64? {
+        if let file = try? await AttachmentFile.read(path: path), file.type == .png, let pixels = file.pixels,
+            pixels <= Self.thumbnailPixels, file.byteCount <= Self.maxThumbnailBytes
+        {
+            return file.byteCount
+        }
         await directory.remove([path])
-        return false
+        return nil
     }
 
     /// Gives the attachments of a notification the files that this system has.
