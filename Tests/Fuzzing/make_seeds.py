@@ -544,7 +544,7 @@ def contents() -> None:
             write("activity", bytes.fromhex(vector["hex"]))
     uuid = bytes.fromhex("d8255000112233445566778899aabbccddeeff")
     write("activity", b"\xa2" + cbor("Request") + cbor("fetch") + cbor("Activity") + uuid)
-    for request in ("confirm", "stream"):
+    for request in ("confirm", "return", "stream"):
         write("activity", b"\xa2" + cbor("Request") + cbor(request) + cbor("Continuation") + uuid)
     for vector in VECTORS["activity-payloads"]:
         payload = bytes.fromhex(vector["hex"])
@@ -607,8 +607,8 @@ def dictionaries() -> None:
     fields = {
         "Type", "Title", "UserInfo", "Webpage", "Referrer", "Streams", "Keywords", "Required", "Target", "Identifier",
         "Version", "Stale", "Expires", "Lifetime", "Request", "Activity", "Continuation", "Payload", "Part", "Voucher",
-        "System", "Application", "Token", "fetch", "confirm", "stream", "receive", "webpage", "Id", "Content", "Category",
-        "Name", "ExpiresIn", "OneWay", "Delivery", "Shared", "Mutable", "ContentAvailable", "ForApplication", "Subtitle",
+        "System", "Application", "Token", "fetch", "confirm", "return", "stream", "receive", "webpage", "Id", "Content",
+        "Category", "Name", "ExpiresIn", "OneWay", "Delivery", "Shared", "Mutable", "ContentAvailable", "ForApplication", "Subtitle",
         "Body", "Sound", "Badge", "Thread", "Level", "Relevance", "Filter", "Attachments", "Digest", "Size", "Hidden",
         "Actions", "Options", "Text", "Button", "Placeholder", "Intents", "HiddenBody", "Summary", "Status", "Date",
         "Read", "Until", "waiting", "withdrawn", "dismissed", "activated", "aps", "alert", "image/png", "audio/wav",

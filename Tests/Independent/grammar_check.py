@@ -52,6 +52,7 @@ EXAMPLES = [
     ("activity-handled-types", {"Types": ["com.example.editing"]}),
     ("activity-request", {"Request": "fetch", "Activity": cbor2.CBORTag(37, bytes(16))}),
     ("activity-request", {"Request": "confirm", "Continuation": cbor2.CBORTag(37, bytes(16))}),
+    ("activity-request", {"Request": "return", "Continuation": cbor2.CBORTag(37, bytes(16))}),
     ("activity-fetched", {
         "Continuation": cbor2.CBORTag(37, bytes(16)),
         "Payload": {"Type": "com.example.editing", "UserInfo": {"caret": 7}, "Keywords": ["draft"], "Stale": True},

@@ -92,6 +92,45 @@ import ValueSets
         }
     }
 
+    @Test func `a system that continues and returns an activity without end is stopped, and another one continues`()
+        async throws
+    {
+        let log = ContinuationTests.Log()
+        try await Desk.with(log) { desk in
+            let activity = UserActivity(type: ContinuationTests.editing)
+            let offer = try await desk.offer(activity)
+            let (connection, other) = (try await Self.connect(to: offer), try await Self.connect(to: offer))
+            var rounds = 0
+            while true {
+                let content: ValueSet
+                do {
+                    content = try await ContinuationRequest.fetch(activity: activity.id, voucher: nil)
+                        .send(over: connection, timeout: .seconds(10))
+                } catch let error as ContinuationError {
+                    #expect(error.code == .busy)
+                    break
+                }
+                let continuation = try #require(content[ContinuationResponse.continuation]?.uuid)
+                let early = try await Self.failure(of: .return(continuation: continuation), over: connection)
+                #expect(early?.code == .activityUnknown)
+                let confirmed = try await Self.failure(of: .confirm(continuation: continuation), over: connection)
+                let foreign = try await Self.failure(of: .return(continuation: continuation), over: other)
+                #expect(confirmed == nil && foreign?.code == .activityUnknown)
+                let returned = try await Self.failure(of: .return(continuation: continuation), over: connection)
+                let again = try await Self.failure(of: .return(continuation: continuation), over: connection)
+                #expect(returned == nil && again?.code == .activityUnknown)
+                try await desk.stage.eventually("it is offered again") { activity.isCurrent }
+                rounds += 1
+            }
+            // A round has a beginning and a return.
+            #expect(rounds == Int(OutgoingContinuations.burst) / 2)
+            try await desk.continue(offer)
+            #expect(log.events.last == "continued" && !activity.isCurrent)
+            await connection.close()
+            await other.close()
+        }
+    }
+
     @Test func `requests of a system that are refused cost vouchers at a limited rate, and another one continues`()
         async throws
     {
@@ -147,7 +186,7 @@ import ValueSets
         let (holder, other) = (QuotaHolder.system(system), QuotaHolder.account(account))
         continuations.offer(activity)
         try continuations.begin(activity, id: confirmed, over: links[0], for: holder, now: now)
-        #expect(try continuations.confirm(confirmed, over: links[0], by: system) == activity)
+        #expect(try continuations.confirm(confirmed, over: links[0], by: system, now: now) == activity)
         continuations.offer(activity)
         for number in 1..<OutgoingContinuations.maxEach {
             let link = links[number / OutgoingContinuations.maxOnLink]
@@ -161,7 +200,7 @@ import ValueSets
         let later = now + OutgoingContinuations.unconfirmedTime
         try continuations.begin(activity, id: UUID(), over: links[2], for: holder, now: later)
         // Only those of the system that is at its limit: this one is as old.
-        #expect(try continuations.confirm(ofOther, over: links[2], by: system) == activity)
+        #expect(try continuations.confirm(ofOther, over: links[2], by: system, now: now) == activity)
         continuations.offer(activity)
         #expect(try continuations.activity(of: confirmed, over: links[0]) == activity)
         // One that could not send its content keeps no place.
@@ -169,7 +208,7 @@ import ValueSets
         try continuations.begin(activity, id: failed, over: links[1], for: holder, now: later)
         continuations.fail(failed)
         #expect(throws: OutgoingContinuations.Refusal.unknown) {
-            try continuations.confirm(failed, over: links[1], by: system)
+            try continuations.confirm(failed, over: links[1], by: system, now: now)
         }
         withExtendedLifetime(objects) {}
     }

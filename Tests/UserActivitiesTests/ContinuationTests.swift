@@ -323,15 +323,19 @@ import ValueSets
         }
     }
 
-    @Test func `an application that cannot continue reports it, after the origin has handed the activity over (H-61)`()
+    @Test func `an application that cannot continue reports it, and the origin offers the activity again (H-61)`()
         async throws
     {
         let log = Log(isContinued: false)
         try await Desk.with(log) { desk in
-            let offer = try await desk.offer(UserActivity(type: Self.editing))
+            let activity = UserActivity(type: Self.editing)
+            let offer = try await desk.offer(activity)
             let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
             #expect(error?.code == .handlerFailed)
             #expect(log.events.last == "failed com.example.editing handlerFailed")
+            try await desk.stage.eventually("the origin offers it again") {
+                activity.isCurrent && desk.watcher.offers.map(\.id) == [activity.id]
+            }
         }
     }
 
@@ -360,6 +364,8 @@ import ValueSets
             let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
             #expect(error?.code == .versionNotSupported)
             #expect(old.reported.withLock { $0 } == .versionNotSupported)
+            // A newer application may continue it.
+            try await desk.stage.eventually("the origin offers it again") { activity.isCurrent }
             activity.payloadVersion = 1
             try await desk.continue(try await desk.offer(activity))
         }

@@ -16,6 +16,7 @@ import ValueSets
 
     /// Runs a body with an origin that responds as it likes to the requests of a continuation.
     private func with(
+        handler: any ContinuationHandler = RestoringHandler(objects: []),
         _ response: @escaping @Sendable (ValueSet) async throws -> ValueSet,
         _ body:
             @escaping @Sendable (_ offer: UserActivityOffer, _ desktop: StagedSystem, _ stage: DiscoveryStage)
@@ -26,7 +27,7 @@ import ValueSets
                 try await response($0.message)
             }
             var editor = StagedApplication("com.example.editor")
-            editor.activities = .init(types: [ContinuationTests.editing], handler: RestoringHandler(objects: []))
+            editor.activities = .init(types: [ContinuationTests.editing], handler: handler)
             let laptop = try stage.system("Laptop", application: "com.example.editor", services: [service])
             let desktop = try stage.system("Desktop", applications: [editor])
             for system in [laptop, desktop] { try await stage.appears(system) }
@@ -107,6 +108,30 @@ import ValueSets
         }
     }
 
+    @Test(arguments: [false, true])
+    func `an origin that does not know how to take an activity back, or hangs, changes no error of the handler`(
+        isOlder: Bool
+    ) async throws {
+        let requests = Mutex<[String]>([])
+        let handler = Faulty(.fails)
+        try await self.with(handler: handler) { message in
+            let request = message["Request"]?.string ?? ""
+            requests.withLock { $0.append(request) }
+            if request == "fetch" { return ["Continuation": .uuid(UUID()), "Payload": .dictionary(Self.payload)] }
+            guard request == "return" else { return [:] }
+            if !isOlder { try await Task.sleep(for: .seconds(3600)) }
+            throw AppServiceFailure("Unknown.", code: "\(ActivityDescriptor.topic).request-unknown")
+        } _: { offer, desktop, stage in
+            let host = try await desktop.activityHost()
+            async let failure = Self.failure(of: offer, host)
+            try await stage.eventually("it is returned") { requests.withLock { $0.last } == "return" }
+            if !isOlder { try await stage.advance(by: .seconds(6)) }
+            let error = await failure
+            #expect(error?.code == .handlerFailed && error?.cause is Faulty.Failure)
+            #expect(requests.withLock { $0 } == ["fetch", "confirm", "return"])
+        }
+    }
+
     /// Hangs or fails at a stated step.
     private final class Faulty: ContinuationHandler {
         enum Fault { case decides, decidesAndFails, fails, hangs }
@@ -151,10 +176,14 @@ import ValueSets
     @Test func `a handler that throws is a failure with its error as the cause (H-61)`() async throws {
         let handler = Faulty(.fails)
         try await Desk.with(handler) { desk in
-            let offer = try await desk.offer(UserActivity(type: ContinuationTests.editing))
+            let activity = UserActivity(type: ContinuationTests.editing)
+            let offer = try await desk.offer(activity)
             let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
             #expect(error?.code == .handlerFailed && error?.cause is Faulty.Failure)
             #expect(handler.log.withLock { $0 } == ["will", "continue", "failed handlerFailed"])
+            try await desk.stage.eventually("the origin offers it again") {
+                activity.isCurrent && desk.watcher.offers.map(\.id) == [activity.id]
+            }
         }
     }
 
@@ -203,10 +232,14 @@ import ValueSets
     @Test func `handlers that never return keep a bounded number of places`() async throws {
         let handler = Faulty(.hangs)
         try await Desk.with(handler) { desk in
+            let codes = Mutex<[ContinuationError.Code?]>([])
+            let host = try await desk.desktop.activityHost()
             for _ in 0..<ActivityReceiver.maxRunning {
                 let offer = try await desk.offer(UserActivity(type: ContinuationTests.editing))
-                let host = try await desk.desktop.activityHost()
-                _ = Task(executorPreference: desk.stage.taskExecutor) { try? await host.continue(offer) }
+                _ = Task(executorPreference: desk.stage.taskExecutor) {
+                    let failure = await Self.failure(of: offer, host)
+                    codes.withLock { $0.append(failure?.code) }
+                }
                 try await desk.stage.eventually("the origin has handed it over") {
                     !desk.watcher.offers.contains { $0.id == offer.id }
                 }
@@ -217,6 +250,21 @@ import ValueSets
             #expect(error?.code == .busy && error?.canRetry == true)
             #expect(error?.message.contains("8 other activities") == true)
             #expect(activity.isCurrent)
+            // Each has its time. The activities that they return have been replaced by this one.
+            try await desk.stage.advance(by: .seconds(61))
+            try await desk.stage.eventually("all have ended") {
+                codes.withLock { $0 } == Array(repeating: .timedOut, count: ActivityReceiver.maxRunning)
+            }
+            #expect(activity.isCurrent && desk.watcher.offers.map(\.id) == [activity.id])
+            // The places are free, and the last activity comes back.
+            async let failure = Self.failure(of: offer, host)
+            try await desk.stage.eventually("the origin has handed it over") { !activity.isCurrent }
+            try await desk.stage.advance(by: .seconds(61))
+            let code = await failure?.code
+            #expect(code == .timedOut)
+            try await desk.stage.eventually("the origin offers it again") {
+                activity.isCurrent && desk.watcher.offers.map(\.id) == [activity.id]
+            }
         }
     }
 

@@ -61,6 +61,24 @@ import ValueSets
         }
     }
 
+    @Test func `an activity whose return is lost with the link stays handed over, as its receiver has failed`()
+        async throws
+    {
+        let log = ContinuationTests.Log(isContinued: false)
+        try await Desk.with(log) { desk in
+            let activity = UserActivity(type: ContinuationTests.editing)
+            let origin = ContinuationTests.Origin()
+            activity.delegate = origin
+            let offer = try await desk.offer(activity)
+            desk.laptop.link.cut(at: self.isRequest("return"))
+            let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
+            #expect(error?.code == .handlerFailed)
+            #expect(log.events.last == "failed com.example.editing handlerFailed")
+            try await desk.stage.settle()
+            #expect(!activity.isCurrent && origin.content.withLock { $0.receiver } != nil)
+        }
+    }
+
     @Test func `a continuation goes on over another connection for its receiver only`() throws {
         var continuations = OutgoingContinuations()
         let (activity, id) = (UUID(), UUID())
@@ -71,15 +89,15 @@ import ValueSets
         try continuations.begin(activity, id: id, over: first, for: .system(receiver), now: .now)
         // Not confirmed yet, so it belongs to its connection.
         #expect(throws: OutgoingContinuations.Refusal.unknown) {
-            try continuations.confirm(id, over: second, by: receiver)
+            try continuations.confirm(id, over: second, by: receiver, now: .now)
         }
-        #expect(try continuations.confirm(id, over: first, by: receiver) == activity)
-        #expect(try continuations.confirm(id, over: first, by: receiver) == nil)
+        #expect(try continuations.confirm(id, over: first, by: receiver, now: .now) == activity)
+        #expect(try continuations.confirm(id, over: first, by: receiver, now: .now) == nil)
         continuations.ended(first)
         #expect(throws: OutgoingContinuations.Refusal.unknown) {
-            try continuations.confirm(id, over: second, by: other)
+            try continuations.confirm(id, over: second, by: other, now: .now)
         }
-        #expect(try continuations.confirm(id, over: second, by: receiver) == nil)
+        #expect(try continuations.confirm(id, over: second, by: receiver, now: .now) == nil)
         #expect(try continuations.activity(of: id, over: second) == activity)
         #expect(throws: OutgoingContinuations.Refusal.alreadyContinued) {
             try continuations.begin(activity, id: UUID(), over: second, for: .system(receiver), now: .now)

@@ -36,6 +36,8 @@ enum ActivityBusInterface {
             <signal name="OffersChanged"/>
             <signal name="Continued"><arg name="id" type="s"/><arg name="system" type="s"/>\
             <arg name="application" type="s"/></signal>
+            <signal name="Returned"><arg name="id" type="s"/><arg name="system" type="s"/>\
+            <arg name="application" type="s"/></signal>
             <property name="Version" type="u" access="read"/>
             """
     )

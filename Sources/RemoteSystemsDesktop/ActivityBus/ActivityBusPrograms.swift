@@ -227,7 +227,7 @@ actor ActivityBusPrograms: BusPrograms {
         return activity
     }
 
-    /// Notifies a program that its activity was continued.
+    /// Notifies a program that its activity was continued, or returned.
     private final class Origin: UserActivityDelegate {
         let id: String
         let program: String
@@ -240,8 +240,16 @@ actor ActivityBusPrograms: BusPrograms {
         }
 
         func userActivityWasContinued(_ activity: UserActivity, by receiver: UserActivityReceiver) async {
+            self.emit("Continued", receiver)
+        }
+
+        func userActivityWasReturned(_ activity: UserActivity, by receiver: UserActivityReceiver) async {
+            self.emit("Returned", receiver)
+        }
+
+        private func emit(_ signal: String, _ receiver: UserActivityReceiver) {
             self.server.emit(
-                "Continued",
+                signal,
                 to: self.program,
                 [.string(self.id), .string("\(receiver.systemID)"), .string(receiver.claimedApplicationID)]
             )

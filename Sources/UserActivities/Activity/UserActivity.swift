@@ -44,6 +44,8 @@ public final class UserActivity: Sendable {
         var responders = ResponderList()
         /// The round of saving that runs, which several receivers share.
         var saving: Task<Bool, Never>?
+        /// Notifies the delegate that the activity was continued.
+        var notification: Task<Void, Never>?
         /// Where the activity is current.
         var publisher: (any ActivityPublisher)?
         var observers = StreamReaders<Void>()
@@ -335,6 +337,15 @@ public final class UserActivity: Sendable {
         self.changed()
     }
 
+    /// Makes the activity current at a publisher that takes it back, unless it has ended or is current already.
+    func becomeCurrentAgain(at publisher: any ActivityPublisher) -> Bool {
+        self.state.withLock { state in
+            guard state.machine.phase == .idle, state.machine.becomeCurrent() else { return false }
+            state.publisher = publisher
+            return true
+        }
+    }
+
     private func isCurrent(at publisher: any ActivityPublisher) -> Bool {
         self.state.withLock { $0.machine.phase == .current && $0.publisher === publisher }
     }
@@ -434,7 +445,26 @@ public final class UserActivity: Sendable {
 
     func continued(by receiver: UserActivityReceiver, clock: FeatureClock) {
         guard let delegate else { return }
-        _ = clock.task { await delegate.userActivityWasContinued(self, by: receiver) }
+        let notification = clock.task { await delegate.userActivityWasContinued(self, by: receiver) }
+        self.state.withLock { $0.notification = notification }
+    }
+
+    /// The receiver has failed to continue the activity. The delegate may still be giving the task up: it has a limited
+    /// time for that before the activity is offered again.
+    func returned(
+        by receiver: UserActivityReceiver,
+        within limit: Duration,
+        clock: FeatureClock,
+        offerAgain: @escaping @Sendable (UserActivity) -> Void
+    ) {
+        _ = clock.task {
+            if let notification = self.state.withLock({ $0.notification.take() }) {
+                _ = await clock.first(within: limit) { await notification.value }
+            }
+            offerAgain(self)
+            self.changed()
+            await self.delegate?.userActivityWasReturned(self, by: receiver)
+        }
     }
 
     func received(_ stream: RemoteSystemStream) async {
@@ -444,46 +474,5 @@ public final class UserActivity: Sendable {
             didReceive: ContinuationInputStream(stream: stream),
             ContinuationOutputStream(stream: stream)
         )
-    }
-}
-
-/// Where an activity is offered.
-protocol ActivityPublisher: AnyObject, Sendable {
-    /// Makes the activity current, in place of the former one, and offers it if it may be offered.
-    func makeCurrent(_ activity: UserActivity) async throws
-    /// Ends the offer of the activity, which is no longer current.
-    func withdraw(_ activity: UserActivity)
-    /// Publishes changed properties of the current activity, or ends its offer if it may not be offered any more.
-    func update(_ activity: UserActivity)
-}
-
-/// The publishers of this process.
-final class ActivityPublishers: Sendable {
-    static let shared = ActivityPublishers()
-
-    private let all = Mutex<[any ActivityPublisher]>([])
-
-    func add(_ publisher: any ActivityPublisher) { self.all.withLock { $0.append(publisher) } }
-
-    func remove(_ publisher: any ActivityPublisher) { self.all.withLock { $0.removeAll { $0 === publisher } } }
-
-    /// Returns the only publisher.
-    func only() throws(RemoteSystemError) -> any ActivityPublisher {
-        let all = self.all.withLock { $0 }
-        guard let first = all.first else {
-            throw RemoteSystemError(
-                .misuse,
-                "No UserActivityHost runs in this process. Run one before an activity becomes current.",
-                side: .local
-            )
-        }
-        guard all.count == 1 else {
-            throw RemoteSystemError(
-                .misuse,
-                "Several UserActivityHosts run in this process. State which one: 'becomeCurrent(at: host)'.",
-                side: .local
-            )
-        }
-        return first
     }
 }

@@ -14,9 +14,21 @@ public protocol UserActivityDelegate: AnyObject, Sendable {
 
     /// Called when an application on another system has continued the activity. The default does nothing.
     ///
-    /// The content has arrived there. The application may have to give up the task here, for example if it adds
-    /// something that must not be added twice.
+    /// The content has arrived there, and is about to be restored. The application may have to give up the task here,
+    /// for example if it adds something that must not be added twice. If the other application fails to restore it,
+    /// ``userActivityWasReturned(_:by:)`` follows.
     func userActivityWasContinued(_ activity: UserActivity, by receiver: UserActivityReceiver) async
+
+    /// Called when the application that continued the activity has failed to do so, and the activity is back at this
+    /// application. The default does nothing.
+    ///
+    /// It follows ``userActivityWasContinued(_:by:)``, and begins when that method has returned, or after
+    /// ``UserActivityHost/Options/saveTimeout``. The activity is current and offered again, unless it has ended, or an
+    /// activity of the application has become current since: read ``UserActivity/isCurrent``. The content is that which
+    /// was sent. Take the task up again here if it was given up.
+    ///
+    /// It is not called if the connection to the other system is lost, or if that system runs an older version.
+    func userActivityWasReturned(_ activity: UserActivity, by receiver: UserActivityReceiver) async
 
     /// Called when the application that continued the activity has opened streams. The default aborts them.
     ///
@@ -38,6 +50,8 @@ extension UserActivityDelegate {
     public func userActivityWillSave(_ activity: UserActivity) async {}
     /// The default implementation, which does nothing.
     public func userActivityWasContinued(_ activity: UserActivity, by receiver: UserActivityReceiver) async {}
+    /// The default implementation, which does nothing.
+    public func userActivityWasReturned(_ activity: UserActivity, by receiver: UserActivityReceiver) async {}
     /// The default implementation, which aborts the streams.
     public func userActivity(
         _ activity: UserActivity,

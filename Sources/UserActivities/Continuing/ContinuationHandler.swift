@@ -34,6 +34,10 @@ public protocol ContinuationHandler: Sendable {
     /// The offering application has been notified. Streams to it can be opened from the activity until the method
     /// returns (``UserActivity/continuationStreams()``).
     ///
+    /// If the method returns `false` or throws, or does not return within
+    /// ``UserActivityHost/Options/continuationTimeout``, the activity goes back to the offering application, which
+    /// offers it again. After the timeout the method's task is cancelled: it must not show the activity any more.
+    ///
     /// - Parameters:
     ///   - activity: the activity.
     ///   - restore: calls ``ActivityRestoring/restoreUserActivityState(_:)`` of each object in the given order, one

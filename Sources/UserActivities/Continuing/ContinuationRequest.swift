@@ -16,6 +16,8 @@ enum ContinuationRequest: Sendable, Hashable {
     case fetch(activity: UUID, voucher: [UInt8]?, isWebpageOnly: Bool = false)
     /// Confirms that the content arrived and can be used. The first confirmation continues the activity.
     case confirm(continuation: UUID)
+    /// Returns the activity of a continuation that was confirmed: the application has failed to continue it.
+    case `return`(continuation: UUID)
     /// Requests a stream of a continuation that was confirmed.
     case stream(continuation: UUID)
     /// Lets an application of the same system continue an activity.
@@ -26,7 +28,8 @@ enum ContinuationRequest: Sendable, Hashable {
     /// Who may send each type of request. Decided before the rest of a request is read. The application whose activity
     /// it is decides about those that are permitted.
     static let callers: [String: RequestCallers] = [
-        "fetch": .all, "confirm": .all, "stream": .all, "receive": .sameSystem, "webpage": .sameSystem,
+        "fetch": .all, "confirm": .all, "return": .all, "stream": .all, "receive": .sameSystem,
+        "webpage": .sameSystem,
     ]
 
     var message: ValueSet {
@@ -34,6 +37,7 @@ enum ContinuationRequest: Sendable, Hashable {
         case .fetch(let activity, let voucher, let isWebpageOnly):
             Self.fetch(activity, voucher, isWebpageOnly)
         case .confirm(let continuation): ["Request": "confirm", "Continuation": .uuid(continuation)]
+        case .return(let continuation): ["Request": "return", "Continuation": .uuid(continuation)]
         case .stream(let continuation): ["Request": "stream", "Continuation": .uuid(continuation)]
         case .receive(let offer): offer.message.merging(["Request": "receive"]) { $1 }
         case .webpage(let page): ["Request": "webpage", "Payload": .dictionary(page.message)]
@@ -58,6 +62,7 @@ enum ContinuationRequest: Sendable, Hashable {
                 isWebpageOnly: message["Part"]?.string == "webpage"
             )
         case ("confirm"?, _, let continuation?): self = .confirm(continuation: continuation)
+        case ("return"?, _, let continuation?): self = .return(continuation: continuation)
         case ("stream"?, _, let continuation?): self = .stream(continuation: continuation)
         case ("receive"?, _, _):
             guard let offer = OfferReference(message) else { return nil }

@@ -34,7 +34,8 @@ struct IncomingContinuation: Sendable {
 
     /// Continues the activity. Returns when the application has continued it.
     ///
-    /// - Throws: ``ContinuationError``. The handler has received it before, unless it declined or hangs.
+    /// - Throws: ``ContinuationError``. The handler has received it before, unless it declined or hangs. An activity
+    ///   that was confirmed and then not continued was returned to its origin.
     func run() async throws(ContinuationError) {
         let type = self.source.type
         let decision = await self.clock.first(within: self.options.decisionTimeout) { [handler] in
@@ -114,6 +115,7 @@ struct IncomingContinuation: Sendable {
                 }
                 await confirmed.close()
             } catch {
+                await self.return(continuation, over: confirmed)
                 await confirmed.close()
                 throw error
             }
@@ -215,6 +217,17 @@ struct IncomingContinuation: Sendable {
         }
     }
 
+    /// Returns the activity to its origin, which has given it up: the application has failed to continue it.
+    private func `return`(_ continuation: UUID, over connection: AppServiceConnection) async {
+        let limit = self.options.decisionTimeout
+        // In a task of its own: also if this one was cancelled.
+        await self.clock.task {
+            // If the connection was lost, or the origin is older, it is not returned. The error of the application
+            // counts.
+            _ = try? await ContinuationRequest.return(continuation: continuation).send(over: connection, timeout: limit)
+        }.value
+    }
+
     private func restore(
         _ payload: ActivityPayload,
         _ continuation: UUID,
@@ -229,14 +242,37 @@ struct IncomingContinuation: Sendable {
         try await self.continue(payload, streams: streams)
     }
 
-    /// Lets the application continue an activity whose content is here.
+    /// Lets the application continue an activity whose content is here. An application that was cancelled may still be
+    /// restoring it: its result is waited for, as long as the time limit permits.
     private func `continue`(_ payload: ActivityPayload, streams: ContinuationStreams?) async throws {
         let activity = UserActivity(continuing: payload, streams: streams)
-        await self.handler.didUpdateUserActivity(activity)
-        let isContinued = try await self.handler.continueUserActivity(activity) { objects in
-            for object in objects { await object.restoreUserActivityState(activity) }
+        let (clock, handler, limit) = (self.clock, self.handler, self.options.continuationTimeout)
+        let work = clock.task { () -> Result<Bool, any Error> in
+            await handler.didUpdateUserActivity(activity)
+            do {
+                let isContinued = try await handler.continueUserActivity(activity) { objects in
+                    for object in objects { await object.restoreUserActivityState(activity) }
+                }
+                return .success(isContinued)
+            } catch {
+                return .failure(error)
+            }
         }
-        guard isContinued else {
+        let result = await withTaskCancellationHandler {
+            await clock.task { await clock.first(within: limit) { await work.value } }.value
+        } onCancel: {
+            work.cancel()
+        }
+        work.cancel()
+        guard let result else {
+            throw ContinuationError(
+                .timedOut,
+                "The application did not continue the activity in time. It goes back to the system that offered it.",
+                side: .local,
+                canRetry: true
+            )
+        }
+        guard try result.get() else {
             throw ContinuationError(
                 .handlerFailed,
                 "The application could not continue the activity.",

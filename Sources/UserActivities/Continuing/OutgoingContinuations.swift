@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import RemoteSystems
 internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 /// The continuations of this application's activities that other systems have begun.
 ///
 /// A continuation begins when its content is requested, and is decided when the receiver confirms that it arrived. The
-/// first receiver that confirms continues the activity. A value type without I/O.
+/// first receiver that confirms continues the activity. It can return the activity if its application then fails. A
+/// value type without I/O.
 struct OutgoingContinuations {
     /// Identifies the connection over which a continuation runs.
     typealias Link = ObjectIdentifier
@@ -19,7 +21,7 @@ struct OutgoingContinuations {
         case unknown
         /// Another system has continued it.
         case alreadyContinued
-        /// The receiver has begun too many continuations, or all receivers together have.
+        /// The receiver has begun or returned too many continuations, or all receivers together have begun too many.
         case tooMany
     }
 
@@ -27,8 +29,9 @@ struct OutgoingContinuations {
         let activity: UUID
         let link: Link
         let holder: QuotaHolder
-        /// When it may be dropped for another one; `nil` if it is confirmed.
-        var deadline: Instant?
+        var isConfirmed = false
+        /// When it may be dropped for another one, or, if it is confirmed, when it cannot be returned any more.
+        var deadline: Instant
     }
 
     /// The maximum number of continuations that one connection can have begun.
@@ -39,8 +42,12 @@ struct OutgoingContinuations {
     static let maxInAll = 256
     /// The time after which a continuation that is not confirmed is dropped when another one begins at a limit.
     static let unconfirmedTime = Duration.seconds(60)
-    /// The continuations that one system, or all of a linked account, can begin at once, and in a second after these.
-    /// Each makes the host daemon sign a voucher, and the application save.
+    /// The time after its confirmation in which a continuation can be returned. Longer than the maximum of
+    /// ``UserActivityHost/Options/continuationTimeout``.
+    static let returnTime = Duration.seconds(900)
+    /// The continuations that one system, or all of a linked account, can begin or return at once, and in a second
+    /// after these. Each beginning makes the host daemon sign a voucher, and the application save. Each return makes
+    /// the activity's offer begin again on all systems.
     static let burst = 64.0
     static let rate = 4.0
     /// The number of continued activities that are remembered, to say so to receivers that are late.
@@ -52,12 +59,15 @@ struct OutgoingContinuations {
         let continuation: UUID
         let receiver: SystemID
         let holder: QuotaHolder
+        let deadline: Instant
     }
 
     private var offered: Set<UUID> = []
     /// Newest last.
     private var continued: [Continued] = []
     private var continuations: [UUID: Continuation] = [:]
+    /// The continuation that has taken the application's current activity; `nil` if one has become current since.
+    private var latest: UUID?
     private var rates = KeyedTokenBuckets<QuotaHolder>(capacity: Self.burst, rate: Self.rate)
 
     /// Offers an activity, even one that was continued before.
@@ -65,6 +75,9 @@ struct OutgoingContinuations {
         self.offered.insert(activity)
         self.continued.removeAll { $0.activity == activity }
     }
+
+    /// An activity has become the application's current one.
+    mutating func becameCurrent() { self.latest = nil }
 
     /// Ends an offer. Continuations that have begun cannot be confirmed any more; confirmed ones keep their streams.
     mutating func withdraw(_ activity: UUID) { self.offered.remove(activity) }
@@ -85,8 +98,8 @@ struct OutgoingContinuations {
             // Those of others only if all together are too many: a caller at its own limit ends none of them.
             let isFull = self.continuations.count >= Self.maxInAll
             self.continuations = self.continuations.filter { _, continuation in
-                guard let deadline = continuation.deadline, isFull || continuation.holder == holder else { return true }
-                return deadline > now
+                guard !continuation.isConfirmed, isFull || continuation.holder == holder else { return true }
+                return continuation.deadline > now
             }
         }
         guard self.hasPlace(over: link, for: holder), self.rates.tryTake(holder, at: now) else { throw .tooMany }
@@ -121,9 +134,15 @@ struct OutgoingContinuations {
     /// continuation then belongs.
     ///
     /// - Returns: the activity, which was continued now; `nil` if this was confirmed before.
-    mutating func confirm(_ id: UUID, over link: Link, by receiver: SystemID) throws(Refusal) -> UUID? {
+    mutating func confirm(_ id: UUID, over link: Link, by receiver: SystemID, now: Instant) throws(Refusal) -> UUID? {
         if let before = self.continued.last(where: { $0.continuation == id && $0.receiver == receiver }) {
-            self.continuations[id] = Continuation(activity: before.activity, link: link, holder: before.holder)
+            self.continuations[id] = Continuation(
+                activity: before.activity,
+                link: link,
+                holder: before.holder,
+                isConfirmed: true,
+                deadline: before.deadline
+            )
             return nil
         }
         guard let continuation = self.continuations[id], continuation.link == link else { throw .unknown }
@@ -135,13 +154,17 @@ struct OutgoingContinuations {
             self.continuations[id] = nil
             throw .unknown
         }
-        self.continuations[id]?.deadline = nil
+        let deadline = now + Self.returnTime
+        self.continuations[id]?.isConfirmed = true
+        self.continuations[id]?.deadline = deadline
+        self.latest = id
         self.continued.append(
             Continued(
                 activity: continuation.activity,
                 continuation: id,
                 receiver: receiver,
-                holder: continuation.holder
+                holder: continuation.holder,
+                deadline: deadline
             )
         )
         if self.continued.count > Self.maxContinued { self.continued.removeFirst() }
@@ -150,13 +173,55 @@ struct OutgoingContinuations {
 
     /// Returns the activity to which a confirmed continuation may open streams.
     func activity(of id: UUID, over link: Link) throws(Refusal) -> UUID {
-        guard let continuation = self.continuations[id], continuation.link == link, continuation.deadline == nil
+        try self.confirmed(id, over: link).activity
+    }
+
+    private func confirmed(_ id: UUID, over link: Link) throws(Refusal) -> Continuation {
+        guard let continuation = self.continuations[id], continuation.link == link, continuation.isConfirmed
         else { throw .unknown }
+        return continuation
+    }
+
+    /// Ends a confirmed continuation whose receiver has failed. The activity does not count as continued any more.
+    ///
+    /// - Returns: the activity.
+    mutating func takeBack(_ id: UUID, over link: Link, now: Instant) throws(Refusal) -> UUID {
+        let continuation = try self.confirmed(id, over: link)
+        guard now < continuation.deadline else { throw .unknown }
+        guard self.rates.tryTake(continuation.holder, at: now) else { throw .tooMany }
+        self.continuations[id] = nil
+        self.continued.removeAll { $0.continuation == id }
         return continuation.activity
+    }
+
+    /// Whether the activity of a continuation that was taken back is to become current again: no other one has become
+    /// current since it was confirmed. `true` once.
+    mutating func isOfferedAgain(after id: UUID) -> Bool {
+        guard self.latest == id else { return false }
+        self.latest = nil
+        return true
     }
 
     /// Forgets the continuations of a connection that has ended. An activity that was not confirmed stays offered.
     mutating func ended(_ link: Link) {
         self.continuations = self.continuations.filter { $0.value.link != link }
+    }
+}
+
+extension ContinuationError {
+    init(_ refusal: OutgoingContinuations.Refusal) {
+        switch refusal {
+        case .unknown:
+            self.init(.activityUnknown, "The application does not offer the activity any more.", side: .remote)
+        case .alreadyContinued:
+            self.init(.alreadyContinued, "Another system has continued the activity.", side: .remote)
+        case .tooMany:
+            self.init(
+                .busy,
+                "Too many continuations of the offering application's activities have begun. Try again in a moment.",
+                side: .remote,
+                canRetry: true
+            )
+        }
     }
 }

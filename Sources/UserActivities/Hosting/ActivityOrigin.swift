@@ -237,12 +237,20 @@ final class ActivityOrigin: Sendable {
         for caller: AppServiceCaller
     ) throws(ContinuationError) -> UserActivity {
         let (holder, now) = (caller.standing.quotaHolder(of: caller.systemID), self.clock.now)
+        return try self.decide(for: caller) { state throws(OutgoingContinuations.Refusal) in
+            try state.continuations.begin(id, id: continuation, over: link, for: holder, now: now)
+            guard let activity = state.activities[id] else { throw .unknown }
+            return activity
+        }
+    }
+
+    /// Decides a request of a caller, and logs that it was one too many.
+    private func decide<Decision: Sendable>(
+        for caller: AppServiceCaller,
+        _ decide: (inout State) throws(OutgoingContinuations.Refusal) -> Decision
+    ) throws(ContinuationError) -> Decision {
         do throws(OutgoingContinuations.Refusal) {
-            return try self.state.withLock { state throws(OutgoingContinuations.Refusal) in
-                try state.continuations.begin(id, id: continuation, over: link, for: holder, now: now)
-                guard let activity = state.activities[id] else { throw OutgoingContinuations.Refusal.unknown }
-                return activity
-            }
+            return try self.state.withLock { state throws(OutgoingContinuations.Refusal) in try decide(&state) }
         } catch {
             let failure = ContinuationError(error)
             if error == .tooMany { self.reportTooMany(failure, by: caller) }
@@ -316,14 +324,10 @@ final class ActivityOrigin: Sendable {
     }
 
     /// Decides a continuation: the receiver has the content.
-    func confirm(_ continuation: UUID, over link: ObjectIdentifier, by receiver: UserActivityReceiver) throws {
-        let activity = try self.state.withLock { state throws(ContinuationError) -> UserActivity? in
-            let id: UUID?
-            do throws(OutgoingContinuations.Refusal) {
-                id = try state.continuations.confirm(continuation, over: link, by: receiver.systemID)
-            } catch {
-                throw ContinuationError(error)
-            }
+    func confirm(_ continuation: UUID, over link: ObjectIdentifier, by caller: AppServiceCaller) throws {
+        let (receiver, now) = (UserActivityReceiver(caller), self.clock.now)
+        let activity = try self.decide(for: caller) { state throws(OutgoingContinuations.Refusal) -> UserActivity? in
+            let id = try state.continuations.confirm(continuation, over: link, by: receiver.systemID, now: now)
             guard let id, let activity = state.activities[id] else { return nil }
             if state.current === activity {
                 state.current = nil
@@ -338,6 +342,44 @@ final class ActivityOrigin: Sendable {
         activity.continued(by: receiver, clock: self.clock)
     }
 
+    /// Takes back an activity that its receiver has failed to continue. It is offered again unless another one has
+    /// become current since.
+    func takeBack(_ continuation: UUID, over link: ObjectIdentifier, from caller: AppServiceCaller) throws {
+        let now = self.clock.now
+        let (activity, released) = try self.decide(for: caller) { state throws(OutgoingContinuations.Refusal) in
+            let id = try state.continuations.takeBack(continuation, over: link, now: now)
+            return (state.activities[id], state.releaseActivities())
+        }
+        withExtendedLifetime(released) {}
+        activity?.returned(
+            by: UserActivityReceiver(caller),
+            within: self.options.saveTimeout,
+            clock: self.clock
+        ) { [weak self] in self?.offerAgain($0, after: continuation) }
+    }
+
+    /// Makes an activity that was taken back the current one again.
+    private func offerAgain(_ activity: UserActivity, after continuation: UUID) {
+        let isCurrent = self.state.withLock { state in
+            guard state.isRunning, state.continuations.isOfferedAgain(after: continuation),
+                activity.becomeCurrentAgain(at: self)
+            else { return false }
+            state.current = activity
+            state.activities[activity.id] = activity
+            return true
+        }
+        guard isCurrent else { return }
+        do {
+            try self.publish(activity)
+        } catch {
+            self.logger.warning(
+                "An activity that another system returned could not be published",
+                metadata: ["reason": "\(error)"]
+            )
+            self.withdraw(activity)
+        }
+    }
+
     /// Offers a stream to the receiver of a confirmed continuation, and hands its other end to the application.
     func stream(
         _ continuation: UUID,
@@ -345,12 +387,8 @@ final class ActivityOrigin: Sendable {
         for caller: AppServiceCaller,
         _ connection: AppServiceConnection
     ) throws -> ValueSet {
-        let activity = try self.state.withLock { state throws(ContinuationError) -> UserActivity? in
-            do throws(OutgoingContinuations.Refusal) {
-                return state.activities[try state.continuations.activity(of: continuation, over: link)]
-            } catch {
-                throw ContinuationError(error)
-            }
+        let activity = try self.decide(for: caller) { state throws(OutgoingContinuations.Refusal) in
+            state.activities[try state.continuations.activity(of: continuation, over: link)]
         }
         guard let activity, activity.supportsContinuationStreams else { throw ContinuationError.streamsNotSupported }
         let holder = caller.standing.quotaHolder(of: caller.systemID)
@@ -417,6 +455,7 @@ extension ActivityOrigin: ActivityPublisher {
             }
             let former = state.current
             state.current = activity
+            state.continuations.becameCurrent()
             state.activities[activity.id] = activity
             if let former, former !== activity { state.continuations.withdraw(former.id) }
             return (former === activity ? nil : former, state.releaseActivities())
@@ -456,24 +495,6 @@ extension ActivityOrigin: ActivityPublisher {
             try self.publish(activity)
         } catch {
             self.logger.warning("A changed activity could not be published", metadata: ["reason": "\(error)"])
-        }
-    }
-}
-
-extension ContinuationError {
-    init(_ refusal: OutgoingContinuations.Refusal) {
-        switch refusal {
-        case .unknown:
-            self.init(.activityUnknown, "The application does not offer the activity any more.", side: .remote)
-        case .alreadyContinued:
-            self.init(.alreadyContinued, "Another system has continued the activity.", side: .remote)
-        case .tooMany:
-            self.init(
-                .busy,
-                "Too many continuations of the offering application's activities have begun. Try again in a moment.",
-                side: .remote,
-                canRetry: true
-            )
         }
     }
 }

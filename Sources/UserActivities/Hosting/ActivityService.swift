@@ -61,8 +61,10 @@ struct ActivityService: AppServiceProvider {
                 isWebpageOnly: isWebpageOnly
             )
         case .confirm(let continuation):
-            let receiver = UserActivityReceiver(request.caller)
-            try self.origin.confirm(continuation, over: link, by: receiver)
+            try self.origin.confirm(continuation, over: link, by: request.caller)
+            return [:]
+        case .return(let continuation):
+            try self.origin.takeBack(continuation, over: link, from: request.caller)
             return [:]
         case .stream(let continuation):
             return try self.origin.stream(continuation, over: link, for: request.caller, request.connection)

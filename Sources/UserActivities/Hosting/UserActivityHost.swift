@@ -48,6 +48,11 @@ public final class UserActivityHost: Service {
         /// The time that the application has to decide whether it continues an activity, and as long again to be
         /// notified of a failure. Defaults to 5 s. Valid range: 0.01–60 s.
         public var decisionTimeout = Duration.seconds(5)
+        /// The time that the application has to continue an activity whose content has arrived. After it, the handler
+        /// is cancelled, and the activity is returned to the application that offered it. A handler whose transfer
+        /// takes longer opens its stream, returns, and lets the transfer go on. Defaults to 60 s. Valid range:
+        /// 0.1–600 s.
+        public var continuationTimeout = Duration.seconds(60)
         /// The time to wait for the content of an activity. Defaults to 15 s. Valid range: 0.1–300 s.
         public var contentTimeout = Duration.seconds(15)
         /// Titles for which this application is chosen if several applications of a system continue the same type, by
@@ -70,6 +75,11 @@ public final class UserActivityHost: Service {
             try ArgumentCheck.check("decisionTimeout", self.decisionTimeout, in: .milliseconds(10) ... .seconds(60))
             try DocumentType.check(self.documentTypes)
             try HandledTypes.check(titles: self.activityTitles)
+            try ArgumentCheck.check(
+                "continuationTimeout",
+                self.continuationTimeout,
+                in: .milliseconds(100) ... .seconds(600)
+            )
             try ArgumentCheck.check("contentTimeout", self.contentTimeout, in: .milliseconds(100) ... .seconds(300))
         }
     }
