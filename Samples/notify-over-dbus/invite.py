@@ -15,6 +15,7 @@ from gi.repository import Gio, GLib
 
 NAME = "org.remotesystems.Notifications1"
 PATH = "/org/remotesystems/Notifications1"
+APPLICATION = ("org.example.calendar", "Calendar")
 ACTIONS = [("accept", "Accept"), ("comment", "Comment")]
 
 
@@ -30,6 +31,22 @@ def signalled(notifications, _sender, signal, arguments):
         notifications.Acknowledge("(s)", response)
 
 
+def owner_changed(notifications, _property):
+    """The daemon was restarted. It sends responses to the program that has registered with it."""
+    if notifications.get_name_owner():
+        notifications.Register(
+            "(ss)",
+            *APPLICATION,
+            result_handler=lambda *_: None,
+            error_handler=lambda _notifications, error, _data: end(error),
+        )
+
+
+def end(error):
+    name = Gio.DBusError.get_remote_error(error)
+    sys.exit("invite.py: " + error.message.removeprefix(f"GDBus.Error:{name}: "))
+
+
 def main():
     if len(sys.argv) < 2 or sys.argv[1] not in ("invite", "list", "remove", "receive"):
         sys.exit(__doc__)
@@ -41,7 +58,7 @@ def main():
     )
     # Before Register, after which responses from before come at once.
     notifications.connect("g-signal", signalled)
-    notifications.Register("(ss)", "org.example.calendar", "Calendar")
+    notifications.Register("(ss)", *APPLICATION)
     if command == "invite":
         options = {"subtitle": GLib.Variant("s", "Invitation"), "text_action": GLib.Variant("s", "comment")}
         notifications.Add("(sssa(ss)a{sv})", words[0], words[1], "Anna invites you.", ACTIONS, options)
@@ -52,6 +69,7 @@ def main():
     elif command == "remove":
         notifications.Remove("(as)", words[:1])
     else:
+        notifications.connect("notify::g-name-owner", owner_changed)
         say("ready: receiving responses")
         GLib.MainLoop().run()
 
@@ -59,5 +77,4 @@ def main():
 try:
     main()
 except GLib.Error as error:
-    name = Gio.DBusError.get_remote_error(error)
-    sys.exit("invite.py: " + error.message.removeprefix(f"GDBus.Error:{name}: "))
+    end(error)
