@@ -83,6 +83,47 @@ extension DesktopTests {
             }
         }
 
+        @Test func `a program in Python receives responses also from a daemon that was restarted`() async throws {
+            try await OneDesktop.withBusInterface { desktop in
+                let inviting = try desktop.invite("invite", "lunch", "Lunch")
+                #expect(try await inviting.exit(within: .seconds(60)) == 0, "\(inviting.lines)")
+                let receiving = try desktop.invite("receive")
+                try await receiving.prints("ready:")
+                await desktop.daemon.stop()
+                let daemon = try await desktop.system.startDaemon()
+                let list = try await desktop.system.command("notifications", "list", "--json")
+                let key = String(try #require(list.firstMatch(of: /"key":"([0-9]+)"/)).output.1)
+                _ = try await desktop.system.command("notifications", "answer", key, "accept")
+                try await receiving.prints("lunch: accept")
+                await receiving.stop()
+                await daemon.stop()
+            }
+        }
+
+        @Test func `a question whose application the user denies ends with the reason`() async throws {
+            try await OneDesktop.withBusInterface { desktop in
+                let asking = try desktop.call(
+                    "",
+                    "print('asking', flush=True)",
+                    "try: n.call_sync('Ask', GLib.Variant('(sssa(ss)a{sv})', ('org.example.x', 'Go?', '', [], {})),"
+                        + " 0, GLib.MAXINT, None)",
+                    "except GLib.Error as error: print(name(error))",
+                    "attempt('Register', '(ss)', 'org.example.x', '')"
+                )
+                _ = try await desktop.notified("Go?")
+                _ = try await desktop.system.command(
+                    "notifications",
+                    "permit",
+                    "denied",
+                    "--application",
+                    "org.example.x"
+                )
+                // A question whose notification is only missed ends after a minute.
+                #expect(try await asking.exit(within: .seconds(50)) == 0, "\(asking.lines)")
+                #expect(asking.lines == ["asking", "NotAuthorized", "done"])
+            }
+        }
+
         @Test func `a daemon that stops withdraws the questions of calls, and keeps notifications`() async throws {
             try await OneDesktop.withBusInterface { desktop in
                 let inviting = try desktop.invite("invite", "lunch", "Lunch")

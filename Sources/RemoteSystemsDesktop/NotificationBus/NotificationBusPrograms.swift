@@ -124,6 +124,7 @@ actor NotificationBusPrograms: BusPrograms {
         ) { [weak self] response in
             await self?.responded(response, to: sender)
         }
+        await center.setEndHandler { [weak self] identifier in await self?.ended(identifier, of: sender) }
         // Nothing would end it: its leaving was reported before.
         guard !self.server.hasLeft(sender), !Task.isCancelled else {
             await center.close()
@@ -216,8 +217,7 @@ actor NotificationBusPrograms: BusPrograms {
                 response = first
                 break
             }
-            // The program has left the bus or has removed it, the user has denied the application, or the daemon stops.
-            guard let response else { throw BusCallError(code: "failed", message: "The question was given up.") }
+            guard let response else { throw await Self.reason(ofEndIn: program.center) }
             result = .success(response)
         } catch {
             result = .failure(error)
@@ -232,8 +232,20 @@ actor NotificationBusPrograms: BusPrograms {
         return try result.get()
     }
 
-    /// Ends a question whose notification is gone without a response, for example because the user has denied the
-    /// application meanwhile.
+    /// A notification has ended without a response.
+    private func ended(_ identifier: String, of sender: String) {
+        self.programs[sender]?.questions[identifier]?.finish()
+    }
+
+    /// Why a question has ended without a response.
+    private static func reason(ofEndIn center: UserNotificationCenter) async -> BusCallError {
+        if (try? await center.permission) == .denied {
+            return BusCallError(code: "notAuthorized", message: "The user does not permit these notifications.")
+        }
+        return BusCallError(code: "failed", message: "The question was removed, or the host daemon stops.")
+    }
+
+    /// Ends a question whose notification is gone without a response, in case that was not reported.
     private static func finish(
         _ question: AsyncStream<NotificationResponse>.Continuation,
         whenGone identifier: String,

@@ -194,6 +194,9 @@ actor DaemonKeeper: NotificationKeeper {
                     throw AppServiceFailure("Too many responses wait for the application.", canRetry: true)
                 }
                 return [:]
+            case NotificationMessage.ended:
+                await center.ended(try reader.requiredString("Id"))
+                return [:]
             case NotificationMessage.update:
                 try await center.handle(try ContentUpdate(message))
                 return [:]

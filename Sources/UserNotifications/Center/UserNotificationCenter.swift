@@ -47,6 +47,7 @@ public actor UserNotificationCenter {
     private var willPresent: WillPresent?
     private let responseHandler: ResponseHandler?
     private let updateHandler: UpdateHandler?
+    private var endHandler: (@Sendable (_ identifier: String) async -> Void)?
     private var handled = HandledResponses()
     /// The handlers that run, by the ids of their responses.
     private var handling: [String: Task<Void, Never>] = [:]
@@ -176,6 +177,12 @@ public actor UserNotificationCenter {
     }
 
     // MARK: Delivering
+
+    /// Sets the closure that learns the identifier of a notification to which no response can come any more, because
+    /// the user has denied the application.
+    package func setEndHandler(_ endHandler: (@Sendable (_ identifier: String) async -> Void)?) {
+        self.endHandler = endHandler
+    }
 
     /// Sets the closure that decides how notifications are shown while the application is in the foreground.
     ///
@@ -312,6 +319,9 @@ extension UserNotificationCenter {
         await task.value
         return true
     }
+
+    /// No response to a notification comes any more.
+    func ended(_ identifier: String) async { await self.endHandler?(identifier) }
 
     /// Updates the application's content for a program.
     ///
