@@ -55,6 +55,8 @@ struct Outbox {
     /// The pauses after a system has postponed something. They double.
     private static let (firstPause, longestPause) = (Duration.seconds(5), Duration.seconds(600))
 
+    private static let remedy = "Delete some with 'remotesystems notifications outbox --delete'."
+
     private struct Pause {
         var length: Duration
         var end: Instant
@@ -77,22 +79,22 @@ struct Outbox {
             guard self.entries.count < Self.max else {
                 throw NotificationError(
                     .limitExceeded,
-                    "\(Self.max) notifications wait for systems that are away. Delete some with 'remotesystems "
-                        + "notifications outbox'."
+                    "\(Self.max) notifications wait for systems that are away already. \(Self.remedy)"
                 )
             }
             let others = self.entries.keys.filter { $0.system == entry.key.system }
             guard others.count < Self.maxPerSystem else {
                 throw NotificationError(
                     .limitExceeded,
-                    "\(Self.maxPerSystem) notifications wait for the system \(entry.key.shortSystem) already."
+                    "\(Self.maxPerSystem) notifications wait for the system \(entry.key.shortSystem) already. "
+                        + Self.remedy
                 )
             }
             guard others.count(where: { $0.application == entry.key.application }) < Self.maxOfApplication else {
                 throw NotificationError(
                     .limitExceeded,
                     "\(Self.maxOfApplication) notifications of '\(entry.key.application)' wait for the system "
-                        + "\(entry.key.shortSystem) already."
+                        + "\(entry.key.shortSystem) already. \(Self.remedy)"
                 )
             }
         }

@@ -70,6 +70,20 @@ struct LocalNotificationsOptions: ParsableArguments {
 }
 
 extension LocalNotifications {
+extension Failure {
+    /// The error when the host daemon of this system was not found.
+    init(withoutDaemonOf configuration: RemoteSystemsConfiguration) {
+        self.init(
+            "\(RemoteSystemError.Code.unreachable)",
+            RemoteSystemsDiagnosis.isHostDaemonRunning(configuration)
+                ? "The host daemon of this system was not found, or does not receive notifications. Check its "
+                    + "setting 'notifications' and the network options of this command."
+                : "No host daemon runs on this system. Start it with 'remotesystems host run'.",
+            canRetry: true
+        )
+    }
+}
+
     /// Connects to the host daemon of this system.
     static func open(
         _ configuration: RemoteSystemsConfiguration,
@@ -81,14 +95,7 @@ extension LocalNotifications {
             configuration: configuration
         )
         guard let system else {
-            throw Failure(
-                "\(RemoteSystemError.Code.unreachable)",
-                RemoteSystemsDiagnosis.isHostDaemonRunning(configuration)
-                    ? "The host daemon of this system was not found, or does not receive notifications. Check its "
-                        + "setting 'notifications' and the network options of this command."
-                    : "No host daemon runs on this system. Start it with 'remotesystems host run'.",
-                canRetry: true
-            )
+            throw Failure(withoutDaemonOf: configuration)
         }
         let notifications = LocalNotifications()
         try await notifications.open(RemoteSystemConnectionRequest(system: system))

@@ -127,13 +127,13 @@ struct NotifyCommand: Subcommand {
         do {
             finished = try await untilInterrupted {
                 guard let system = self.system else {
-                    // With --later, the host daemon of this system takes over those that are away.
-                    return try await run.sendToAll(wait: wait, reportsAway: !self.later)
+                    return try await run.sendToAll(wait: wait)
                 }
                 do {
                     return try await run.send(to: system, acceptsName: self.names.acceptsName, wait: wait)
                 } catch  where self.later && Failure(error).error == "\(RemoteSystemError.Code.unreachable)" {
                     return NotifyRun.Result(ending: .sent, reached: 0, kept: 0, failures: [Failure(error)])
+            isLater: self.later,
                 }
             }
         } catch {
@@ -146,7 +146,9 @@ struct NotifyCommand: Subcommand {
             let later = NotifyLater(finder: run.finder(self.system, self.names.acceptsName), output: output)
             let posted = try await later.post(notification, except: finished.settled)
             if posted.count > 0 { return true }
-            finished.failures += posted.failures
+            // Why the only system has not received it now does not matter any more.
+            if self.all { finished.failures += posted.failures }
+            if !self.all, !posted.failures.isEmpty { finished.failures = posted.failures }
         }
         return try self.report(finished, output)
     }

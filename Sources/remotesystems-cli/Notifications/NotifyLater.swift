@@ -64,6 +64,7 @@ struct NotifyLater {
                 canRetry: error.map { _ in false }
             )
         )
-        self.output.note("\(name): \(status). \(reason)".printable)
+        // The failure of the only system is the error of the command.
+        if error == nil || self.finder.text == nil { self.output.note("\(name): \(status). \(reason)".printable) }
     }
 }

@@ -41,6 +41,8 @@ struct NotifyRun: Sendable {
     let broadcast: NotificationBroadcast
     let configuration: RemoteSystemsConfiguration
     let searchTime: Duration
+    /// Whether the host daemon of this system keeps it for systems that are away.
+    let isLater: Bool
     let output: Output
 
     /// Finds the host daemon of the system that the command line names.
@@ -60,7 +62,7 @@ struct NotifyRun: Sendable {
     /// Sends to one system.
     func send(to name: String, acceptsName: Bool, wait: Duration?) async throws -> Result {
         // A question cannot wait in the outbox.
-        let whenAway = wait == nil ? "With --later it is sent when that system is back." : nil
+        let whenAway = wait == nil && !self.isLater ? "With --later it is sent when that system is back." : nil
         let finder = self.finder(name, acceptsName, whenAway: whenAway)
         let system = try await finder.find(offering: RemoteNotificationConnection.service)
         // The failure to reach the only system is the error of the command.
@@ -78,16 +80,16 @@ struct NotifyRun: Sendable {
     }
 
     /// Sends to every system that is listed, as soon as it is found.
-    ///
-    /// - Parameter reportsAway: whether the systems of the account that were not found are reported.
-    func sendToAll(wait: Duration?, reportsAway: Bool) async throws -> Result {
+    func sendToAll(wait: Duration?) async throws -> Result {
         var options = RemoteSystemWatcher.Options()
         options.enumerationTime = self.searchTime
         options.stopsWithLastSequence = false
         let watcher = RemoteSystemWatcher(self.configuration, filters: [], options: options)
         let events = watcher.events
         try await watcher.start()
-        let count = NotifyCount(self.output)
+        // The notification is sent nevertheless if the list cannot be read.
+        let known = (try? RemoteSystemsAccount(self.configuration).systems()) ?? []
+        let count = NotifyCount(self.output, names: known.filter { !$0.isRevoked }.compactMap(\.name))
         let (enumerated, feed) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let sending = Task {
             await withDiscardingTaskGroup { group in
@@ -128,24 +130,29 @@ struct NotifyRun: Sendable {
             count.report(system.id, system.displayName, "not reached", reason)
         }
         // A search that was interrupted has not looked for all of them.
-        if reportsAway, count.isEnumerated { await self.reportAway(count, except: Set(found.map(\.id))) }
+        if count.isEnumerated { await self.reportAway(count, except: Set(found.map(\.id))) }
         sending.cancel()
         again.cancel()
         await watcher.stop()
         return result
     }
 
-    /// Reports the systems of the account that are away, or have never had a host daemon.
+    /// Reports the systems of the account that are away, or have never had a host daemon, and this one.
     private func reportAway(_ count: NotifyCount, except found: Set<SystemID>) async {
         // The notification was sent: a list that cannot be read is no failure of the command.
         let systems = (try? RemoteSystemsAccount(self.configuration).systems()) ?? []
-        for system in systems where !system.isLocal && !system.isRevoked && !system.wasRevoked {
+        for system in systems where !system.isRevoked && !system.wasRevoked {
             guard !found.contains(system.id), await !self.broadcast.includes(system.id) else { continue }
-            let failure = Failure(
-                "\(RemoteSystemError.Code.unreachable)",
-                "It was not found on the network: it is away, or has no host daemon.",
-                canRetry: true
-            )
+            // The host daemon of this system keeps it for the others.
+            guard system.isLocal || !self.isLater else { continue }
+            let failure =
+                system.isLocal
+                ? Failure(withoutDaemonOf: self.configuration)
+                : Failure(
+                    "\(RemoteSystemError.Code.unreachable)",
+                    "It was not found on the network: it is away, or has no host daemon.",
+                    canRetry: true
+                )
             count.report(system.id, system.name ?? system.id.short, "not reached", failure.message, failure)
         }
     }
@@ -275,11 +282,17 @@ final class NotifyCount: Sendable {
     private let state = Mutex(State())
     private let output: Output
     private let notesFailures: Bool
+    /// The names that several systems have.
+    private let repeatedNames: Set<String>
 
-    /// - Parameter notesFailures: whether failures are written to standard error. Defaults to `true`.
-    init(_ output: Output, notesFailures: Bool = true) {
+    /// - Parameters:
+    ///   - notesFailures: whether failures are written to standard error. Defaults to `true`.
+    ///   - names: the names of the systems of the account. Repeated ones are reported with the id. Defaults to
+    ///     none.
+    init(_ output: Output, notesFailures: Bool = true, names: [String] = []) {
         self.output = output
         self.notesFailures = notesFailures
+        self.repeatedNames = Set(Dictionary(grouping: names) { $0 }.filter { $0.value.count > 1 }.keys)
     }
 
     /// How many systems show or keep the notification.
@@ -351,6 +364,7 @@ final class NotifyCount: Sendable {
             )
         )
         guard failure == nil || self.notesFailures else { return }
+        let name = self.repeatedNames.contains(name) ? "\(name) (\(id.short))" : name
         self.output.note("\(name): \(status)\(reason.map { ". \($0)" } ?? "")".printable)
     }
 }
