@@ -15,7 +15,7 @@ struct NotificationsScheduleCommand: Subcommand {
             Give the time with --in or --at, or the place with --near. The host daemon keeps the notification while \
             this command, the daemon or the system does not run. A date that passes meanwhile is made up for once.
 
-              remotesystems notifications schedule --in 600 --title 'Tea is ready'
+              remotesystems notifications schedule --in 10m --sound default --title 'Tea is ready'
               remotesystems notifications schedule --at 09:30 --repeat --title 'Stand-up'
               remotesystems notifications schedule --at 2027-02-01T08:00 --title 'Pay taxes'
               remotesystems notifications schedule --near 52.52,13.405 --title 'Return it'
@@ -28,11 +28,11 @@ struct NotificationsScheduleCommand: Subcommand {
         name: .customLong("in"),
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The time from now, in seconds. Range: 0.001 to 315360000 (10 years); at least 60 with --repeat.",
-            valueName: "seconds"
+            "The time from now, \(EnteredTime.form). Range: 0.001 to 315360000 (10 years); at least 60 with --repeat.",
+            valueName: "time"
         )
     )
-    var interval: Double?
+    var interval: EnteredTime?
 
     @Option(
         name: .customLong("at"),
@@ -78,6 +78,8 @@ struct NotificationsScheduleCommand: Subcommand {
 
     @Option(help: ArgumentHelp("The text.", valueName: "text"))
     var body: String?
+
+    @OptionGroup var style: NotificationStyleOptions
 
     @Option(help: ArgumentHelp("The name of the sender that is shown.", valueName: "text"))
     var sender: String?
@@ -125,7 +127,7 @@ struct NotificationsScheduleCommand: Subcommand {
     /// The options by the fields that they become.
     private static let optionNames = [
         "identifier": "--id", "content.title": "--title", "content.subtitle": "--subtitle", "content.body": "--body",
-        "content.attachments": "--attach", "applicationName": "--sender",
+        "content.attachments": "--attach", "content.sound": "--sound", "applicationName": "--sender",
     ]
 
     private var triggerOption: String { self.near != nil ? "--near" : self.date == nil ? "--in" : "--at" }
@@ -134,6 +136,7 @@ struct NotificationsScheduleCommand: Subcommand {
     func perform(_ output: Output) async throws -> Bool {
         var content = NotificationContent(title: self.title, subtitle: self.subtitle ?? "", body: self.body ?? "")
         content.attachments = try self.attachments.attachments()
+        self.style.apply(to: &content)
         var notification = RemoteNotification(
             NotificationRequest(
                 identifier: self.identifier ?? UUID().uuidString.lowercased(),
@@ -163,7 +166,7 @@ struct NotificationsScheduleCommand: Subcommand {
     }
 
     private func trigger() throws(NotificationError) -> NotificationTrigger {
-        if let interval {
+        if let interval = self.interval?.seconds {
             // Checked first: a greater number is no duration.
             guard interval.isFinite, abs(interval) < 1e9 else {
                 throw NotificationError(.triggerInvalid, "It takes 0.001 to 315360000 seconds.")

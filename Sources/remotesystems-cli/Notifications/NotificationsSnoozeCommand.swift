@@ -29,7 +29,7 @@ struct NotificationsSnoozeCommand: Subcommand {
         name: .customLong("for"),
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The time from now, such as 90s, 10m, 2h or 1d; a number without a unit is in seconds. Range: 1m to 30d.",
+            "The time from now, \(EnteredTime.form). Range: 1m to 30d.",
             valueName: "time"
         )
     )
@@ -59,15 +59,9 @@ struct NotificationsSnoozeCommand: Subcommand {
         return true
     }
 
-    /// The seconds of a time with a unit, such as `10m`.
-    static func seconds(_ text: String) -> Int? {
-        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
-        let unit = text.last.flatMap { units[$0] }
-        let digits = unit == nil ? text[...] : text.dropLast()
-        guard (1...9).contains(digits.utf8.count), digits.utf8.allSatisfy({ (48...57).contains($0) }) else {
-            return nil
-        }
-        return Int(digits).map { $0 * (unit ?? 1) }
+    /// The seconds of a time, rounded up.
+    private static func seconds(_ text: String) -> Int? {
+        EnteredTime(argument: text).flatMap { Int(exactly: $0.seconds.rounded(.up)) }
     }
 }
 

@@ -42,13 +42,14 @@ struct NotifyCommand: Subcommand {
 
     @Option(
         name: .customLong("wait"),
-        defaultAsFlag: 86_400.0,
+        defaultAsFlag: EnteredTime(seconds: 86_400),
         help: ArgumentHelp(
-            "Wait for an answer, at most this many seconds. Range: 1 to 2592000.",
-            valueName: "seconds"
+            "Wait for an answer, at most this time, \(EnteredTime.form). Range: 1 to 2592000 (30d). Without a time: "
+                + "1d.",
+            valueName: "time"
         )
     )
-    var wait: Double?
+    var wait: EnteredTime?
 
     @Flag(help: "Let the host daemon of this system send it later to systems that are away. Not with --wait.")
     var later = false
@@ -70,23 +71,27 @@ struct NotifyCommand: Subcommand {
 
     /// The arguments with `--wait=10` as two words. The parser ignores what follows the equals sign of an option whose
     /// value may be missing.
-    static func separatingWait(_ words: [String]) throws -> [String] {
+    static func separatingWait(_ words: [String]) -> [String] {
         guard words.first == Self.configuration.commandName else { return words }
         let end = words.firstIndex(of: "--") ?? words.endIndex
-        return try words[..<end].indices.flatMap { index -> [String] in
+        return words[..<end].indices.flatMap { index -> [String] in
             let word = words[index]
             // The parser takes a negative number for another option.
-            if index > 0, words[index - 1] == "--wait", let number = Double(word), !(number >= 0) {
-                throw ValidationError(Self.waitRange)
+            if index > 0, words[index - 1] == "--wait", let time = EnteredTime(argument: word), !(time.seconds >= 0) {
+                return [Self.refusedWait]
             }
             guard word.hasPrefix("--wait=") else { return [word] }
             let value = String(word.dropFirst("--wait=".count))
-            guard let number = Double(value), number >= 0 else { throw ValidationError(Self.waitRange) }
+            guard let time = EnteredTime(argument: value), time.seconds >= 0 else {
+                return ["--wait", Self.refusedWait]
+            }
             return ["--wait", value]
         } + words[end...]
     }
 
-    private static let waitRange = "--wait takes 1 to 2592000 seconds."
+    /// A value that ``validate()`` refuses, in place of those that the parser would misunderstand.
+    private static let refusedWait = "0"
+    private static let waitRange = "--wait takes 1 to 2592000 seconds, or a time of up to 30d, such as 10m."
 
     func validate() throws {
         guard (self.system == nil) == self.all else {
@@ -94,7 +99,7 @@ struct NotifyCommand: Subcommand {
         }
         try self.network.validate(system: self.system)
         try self.names.validate(system: self.system)
-        guard (1...2_592_000).contains(self.wait ?? 1) else {
+        guard (1...2_592_000).contains(self.wait?.seconds ?? 1) else {
             throw ValidationError(Self.waitRange)
         }
         guard !self.later || self.wait == nil else {
@@ -122,18 +127,18 @@ struct NotifyCommand: Subcommand {
             searchTime: .seconds(self.searchTime),
             output: output
         )
-        let wait = self.wait.map { Duration.seconds($0) }
+        let wait = self.wait.map { Duration.seconds($0.seconds) }
         let finished: NotifyRun.Result?
         do {
             finished = try await untilInterrupted {
                 guard let system = self.system else {
                     return try await run.sendToAll(wait: wait)
+            isLater: self.later,
                 }
                 do {
                     return try await run.send(to: system, acceptsName: self.names.acceptsName, wait: wait)
                 } catch  where self.later && Failure(error).error == "\(RemoteSystemError.Code.unreachable)" {
                     return NotifyRun.Result(ending: .sent, reached: 0, kept: 0, failures: [Failure(error)])
-            isLater: self.later,
                 }
             }
         } catch {

@@ -43,21 +43,7 @@ struct NotifyContentOptions: ParsableArguments {
     )
     var textActions: [String] = []
 
-    @Option(
-        help: ArgumentHelp(
-            "How much it may interrupt: passive, active, time-sensitive or critical. Defaults to active.",
-            valueName: "level"
-        )
-    )
-    var level: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "The sound: 'default', the name of a sound of the sound theme, or of a sound file of the application.",
-            valueName: "name"
-        )
-    )
-    var sound: String?
+    @OptionGroup var style: NotificationStyleOptions
 
     @Option(help: ArgumentHelp("The name of the sender that is shown.", valueName: "text"))
     var sender: String?
@@ -100,11 +86,17 @@ struct NotifyContentOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The time after which the systems withdraw it, in seconds. Range: 1 to 2592000. Defaults to none.",
-            valueName: "seconds"
+            "The time after which the systems withdraw it, \(EnteredTime.form). Range: 1 to 2592000 (30d). Defaults to "
+                + "none.",
+            valueName: "time"
         )
     )
-    var expire: Int?
+    var expire: EnteredTime?
+
+    /// Whether it has buttons whose answers only the sender can receive: no application has a view of it.
+    var isQuestion: Bool {
+        (!self.actions.isEmpty || !self.textActions.isEmpty) && self.application == nil && self.category == nil
+    }
 
     func validate() throws {
         let hasText = self.title?.isEmpty == false || self.body?.isEmpty == false
@@ -116,10 +108,7 @@ struct NotifyContentOptions: ParsableArguments {
         }
         for text in self.actions { _ = try Self.parts(text, "--action") }
         for text in self.textActions { _ = try Self.parts(text, "--text-action") }
-        if let level, NotificationInterruptionLevel(rawValue: level) == nil {
-            throw ValidationError("--level takes passive, active, time-sensitive or critical, not '\(level)'.")
-        }
-        guard (1...2_592_000).contains(self.expire ?? 1) else {
+        guard (1...2_592_000).contains(self.expire?.seconds ?? 1) else {
             throw ValidationError("--expire takes 1 to 2592000 seconds.")
         }
     }
@@ -144,8 +133,7 @@ struct NotifyContentOptions: ParsableArguments {
             content.body = self.body ?? ""
         }
         content.attachments = try self.attachments.attachments()
-        if let sound { content.sound = NotificationSound(name: sound) }
-        if let level = self.level.flatMap(NotificationInterruptionLevel.init) { content.interruptionLevel = level }
+        self.style.apply(to: &content)
         if let category = self.category { content.categoryIdentifier = category }
         var category: NotificationCategory?
         if !self.actions.isEmpty || !self.textActions.isEmpty || reportsDismissal {
@@ -172,7 +160,7 @@ struct NotifyContentOptions: ParsableArguments {
         )
         var notification = RemoteNotification(request, category: category)
         notification.applicationName = self.sender
-        notification.expiration = self.expire.map { .seconds($0) }
+        notification.expiration = self.expire.map { .seconds(Int64($0.seconds.rounded(.up))) }
         notification.isMutable = isMutable
         notification.isContentAvailable = isContentAvailable
         notification.targetApplicationID = self.application
@@ -202,7 +190,7 @@ struct NotifyContentOptions: ParsableArguments {
         case "content.title" where self.title != nil: return "--title"
         case "content.subtitle" where self.subtitle != nil: return "--subtitle"
         case "content.body" where self.body != nil: return "--body"
-        case "content.sound" where self.sound != nil: return "--sound"
+        case "content.sound" where self.style.sound != nil: return "--sound"
         case "applicationName": return "--sender"
         case "targetApplicationID": return "--application"
         case "content.categoryIdentifier", "category.identifier": return "--category"

@@ -1,0 +1,29 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import ArgumentParser
+
+/// A time that the user enters: a number of seconds, or a number with a unit, such as `90s`, `10m`, `2h` or `1d`.
+struct EnteredTime: ExpressibleByArgument {
+    /// What a help says about the form.
+    static let form = "such as 90s, 10m, 2h or 1d; a number without a unit is in seconds"
+
+    /// Not checked: it may be negative, infinite or no number.
+    let seconds: Double
+
+    var defaultValueDescription: String { Int(exactly: self.seconds).map { "\($0)" } ?? "\(self.seconds)" }
+
+    init(seconds: Double) { self.seconds = seconds }
+
+    init?(argument: String) {
+        if let seconds = Double(argument) {
+            self.seconds = seconds
+            return
+        }
+        let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+        guard let unit = argument.last.flatMap({ units[$0] }), let number = Double(argument.dropLast()) else {
+            return nil
+        }
+        self.seconds = number * unit
+    }
+}
