@@ -71,7 +71,10 @@ extension DesktopTests {
                 try Data("ID3\u{3} music".utf8).write(to: URL(filePath: path))
                 // An action of the application that is named alike is another one.
                 let asking = try desktop.ask(
-                    ["--title", "The song", "--attach", path, "--action", "open-attachment=Notes"]
+                    [
+                        "--title", "The song", "--attach", path, "--category", "song", "--action",
+                        "open-attachment=Notes",
+                    ]
                 )
                 #expect(try await asking.exit(within: .seconds(60)) == 0)
                 let call = try await desktop.notified("The song")

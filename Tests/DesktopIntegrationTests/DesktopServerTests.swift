@@ -9,7 +9,7 @@ extension DesktopTests {
     /// Notifications on the servers of large desktops, which `desktop_server.py` is.
     @Suite struct DesktopServers {
         private static let question = [
-            "--title", "Deploy?", "--action", "yes=Deploy", "--text-action", "why=Comment",
+            "--title", "Deploy?", "--category", "question", "--action", "yes=Deploy", "--text-action", "why=Comment",
         ]
 
         private static func with(_ kind: String, _ body: (OneDesktop) async throws -> Void) async throws {

@@ -10,7 +10,7 @@ extension DesktopTests {
     /// with the command.
     @Suite struct LyingServers {
         private static let question = [
-            "--title", "Deploy?", "--action", "yes=Deploy", "--text-action", "why=Comment",
+            "--title", "Deploy?", "--category", "question", "--action", "yes=Deploy", "--text-action", "why=Comment",
         ]
 
         /// Answers the question, and waits until the server was asked to close it.

@@ -9,7 +9,7 @@ extension DesktopTests {
     /// Notifications of one system on notification servers of several kinds, real ones and bad ones.
     @Suite struct NotificationServers {
         private static let question = [
-            "--title", "Deploy?", "--action", "yes=Deploy", "--text-action", "why=Comment",
+            "--title", "Deploy?", "--category", "question", "--action", "yes=Deploy", "--text-action", "why=Comment",
         ]
 
         @Test func `what a killed daemon has shown is shown once by the next one, and can be answered (N-07)`()
@@ -228,7 +228,7 @@ extension DesktopTests {
                     }
                 }
                 // Passes through the same connection after what came before.
-                let second = try desktop.ask(["--title", "Second", "--action", "ok=OK"])
+                let second = try desktop.ask(["--title", "Second", "--category", "q", "--action", "ok=OK"])
                 #expect(try await second.exit(within: .seconds(60)) == 0)
                 try await desktop.eventually("the second one") {
                     desktop.server.lines.count { $0.contains("Notification from") } >= 2
@@ -253,7 +253,9 @@ extension DesktopTests {
 
         @Test func `a click on a text that is being replaced does not answer the new one`() async throws {
             try await OneDesktop.with(server: "click") { desktop in
-                let first = try desktop.ask(["--id", "x", "--title", "Delete the copy?", "--action", "yes=Delete"])
+                let first = try desktop.ask(
+                    ["--id", "x", "--title", "Delete the copy?", "--category", "copy", "--action", "yes=Delete"]
+                )
                 #expect(try await first.exit(within: .seconds(60)) == 0)
                 let second = try desktop.ask(
                     ["--id", "x", "--title", "Deploy?", "--action", "yes=Yes", "--action", "no=No", "--wait"]

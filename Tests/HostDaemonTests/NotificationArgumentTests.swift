@@ -46,8 +46,8 @@ extension HostDaemonTests {
         }
 
         @Test(arguments: [
-            (["--action", "yes=Yes", "--action", "yes=No"], "--action 'yes=No': Another action"),
-            (["--text-action", "a=\(String(repeating: "x", count: 5000))"], "--text-action 'a=x"),
+            (["--category", "c", "--action", "yes=Yes", "--action", "yes=No"], "--action 'yes=No': Another action"),
+            (["--category", "c", "--text-action", "a=\(String(repeating: "x", count: 5000))"], "--text-action 'a=x"),
             (["--sender", "a\u{7}b"], "--sender: "), (["--id", String(repeating: "x", count: 5000)], "--id: "),
             (["--body", String(repeating: "x", count: 50_000)], "--body: "),
             (["--body", String(repeating: "x", count: 9000)], "at most 4096 bytes in all"),
@@ -96,7 +96,7 @@ extension HostDaemonTests {
                 try await daemon.whileRunning { _, _ in
                     let (status, lines) = try await daemon.finish(
                         ["notify", "--all", "--loopback", "--title", "--- x ---", "--subtitle", "-5", "--body"]
-                            + ["--wait=5 is long", "--sender", "-me-", "--text-action", "why=Why"]
+                            + ["--wait=5 is long", "--sender", "-me-", "--text-action", "why=Why", "--category", "c"]
                     )
                     #expect(status == 0, "\(lines)")
                     let (_, list) = try await NotificationsCommand.run(daemon, "list")

@@ -17,7 +17,7 @@ extension HostDaemonTests {
         private static func ask(_ daemon: Daemon) async throws -> String {
             let (status, lines) = try await daemon.finish(
                 ["notify", "--all", "--title", "Deploy?", "--action", "yes=Deploy", "--text-action", "why=Why"]
-                    + ["--loopback"]
+                    + ["--category", "deploy", "--loopback"]
             )
             #expect(status == 0, "\(lines)")
             let (_, list) = try await Self.run(daemon, "list", "--json")

@@ -10,7 +10,9 @@ import UserNotifications
 extension HostDaemonTests {
     /// `remotesystems notify` and the daemon of the same system.
     @Suite struct NotifyCommand {
-        private static let question = ["notify", "--all", "--loopback", "--title", "Deploy?", "--action", "yes=Deploy"]
+        private static let question = [
+            "notify", "--all", "--loopback", "--title", "Deploy?", "--category", "deploy", "--action", "yes=Deploy",
+        ]
 
         /// Waits until a notification is listed, and returns its key.
         private static func listedKey(_ daemon: Daemon) async throws -> String {

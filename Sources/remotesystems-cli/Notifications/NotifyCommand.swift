@@ -15,7 +15,8 @@ struct NotifyCommand: Subcommand {
         usage: "remotesystems notify <system> | --all [<options>]",
         discussion: """
             The host daemon of each system shows it. With --wait, the command ends at the first answer, prints the id \
-            of the action and, on a second line, the text that was entered, and withdraws the notification everywhere.
+            of the action and, on a second line, the text that was entered, and withdraws the notification everywhere. \
+            Buttons require it, unless they are for an application or a category of the receiving system.
 
               remotesystems notify --all --title 'Deploy?' --action yes=Yes --wait 600
 
@@ -107,6 +108,12 @@ struct NotifyCommand: Subcommand {
         }
         guard (0.1...3600).contains(self.searchTime) else {
             throw ValidationError("--search-time takes 0.1 to 3600 seconds.")
+        guard self.wait != nil || !self.content.isQuestion else {
+            throw ValidationError(
+                "Nothing receives the answer to a button without --wait. Omit --action and --text-action, or add "
+                    + "\(self.later ? "--application or --category" : "--wait, --application or --category")."
+            )
+        }
         }
     }
 
@@ -127,13 +134,13 @@ struct NotifyCommand: Subcommand {
             searchTime: .seconds(self.searchTime),
             output: output
         )
+            isLater: self.later,
         let wait = self.wait.map { Duration.seconds($0.seconds) }
         let finished: NotifyRun.Result?
         do {
             finished = try await untilInterrupted {
                 guard let system = self.system else {
                     return try await run.sendToAll(wait: wait)
-            isLater: self.later,
                 }
                 do {
                     return try await run.send(to: system, acceptsName: self.names.acceptsName, wait: wait)
