@@ -58,23 +58,12 @@ struct NotificationsCancelCommand: Subcommand {
     /// The id that a text means: itself, or the only one that begins with it.
     private func identifier(_ text: String, among pending: [ScheduledNotification]) throws(Failure) -> String? {
         let ids = pending.filter { $0.application == self.owner }.map(\.notification.request.identifier)
-        guard !ids.contains(text), text.count >= 4 else { return ids.first { $0 == text } }
-        let matches = ids.filter { $0.hasPrefix(text) }
-        guard matches.count <= 1 else {
-            var failure = Failure(
-                "misuse",
-                "\(matches.count) scheduled notifications begin with '\(text)'. Name one of them: "
-                    + "\(NameList.text(matches))."
-            )
-            failure.reason = "ambiguousName"
-            throw failure
-        }
-        return matches.first
+        return try NotificationID.find(text, among: ids, "scheduled notifications")
     }
 
     private func absence(of text: String, among pending: [ScheduledNotification]) -> String {
         let other = pending.first { $0.application != self.owner && $0.notification.request.identifier == text }
-        guard let other else { return "No notification '\(text)' is scheduled." }
+        guard let other else { return "No notification '\(text)' is scheduled.\(NotificationID.hint(for: text))" }
         return "The notification '\(text)' was scheduled by \(other.application). Add --application "
             + "\(other.application)."
     }

@@ -11,32 +11,37 @@ struct NotificationsOutboxCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "outbox",
         abstract: "List or delete the notifications of this system that wait for systems that are away.",
-        usage: "remotesystems notifications outbox [<options>]",
+        usage: "remotesystems notifications outbox [--delete <id>] ... [<options>]",
         discussion: """
             'remotesystems notify --later' puts them there. Each is sent when its system is back, and given up after \
-            30 days or its own expiration.
+            30 days or its own expiration. Prints the date, the id and the texts of each, the oldest first.
 
-            Exit status: 1 if there is none.
+            Exit status: 1 if there is none, or if none was deleted.
             """
     )
 
-    @Option(help: ArgumentHelp("Delete the notifications with this identifier.", valueName: "id"))
-    var delete: String?
+    @Option(
+        help: ArgumentHelp(
+            "Delete the notifications with this id, or at least the first four characters of it. Repeatable.",
+            valueName: "id"
+        )
+    )
+    var delete: [String] = []
 
     @OptionGroup var options: LocalNotificationsOptions
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        guard self.delete?.isEmpty != true else { throw ValidationError("The identifier is empty.") }
+        guard !self.delete.contains("") else { throw ValidationError("The identifier is empty.") }
     }
 
     func perform(_ output: Output) async throws -> Bool {
         let (list, count) = try await self.options.withNotifications(self.common) { notifications in
-            let count = if let delete { try await notifications.unpost([delete]) } else { 0 }
-            let list = self.delete == nil ? try await notifications.posted() : []
-            return (list, count)
+            let list = try await notifications.posted()
+            let found = try self.delete.isEmpty ? [] : self.identifiers(among: list, output)
+            return (list, found.isEmpty ? 0 : try await notifications.unpost(found))
         }
-        if self.delete != nil {
+        if !self.delete.isEmpty {
             if count > 0 { try output.json(MarkOutput(event: "deleted")) }
             output.note("Deleted: \(count)")
             return count > 0
@@ -47,16 +52,32 @@ struct NotificationsOutboxCommand: Subcommand {
         }
         let account = RemoteSystemsAccount(self.options.configuration(self.common))
         let names = Dictionary(uniqueKeysWithValues: try account.systems().map { ("\($0.id)", $0.name) })
-        for posted in list {
+        for posted in list.sorted(by: { $0.date < $1.date }) {
             let system = names[posted.systemID].flatMap(\.self)
             try output.json(PostedOutput(posted, system: system))
             let content = posted.notification.request.content
             let texts = [content.title, content.body].filter { !$0.isEmpty }.joined(separator: ": ")
             let place = system ?? SystemID(posted.systemID)?.short ?? posted.systemID
-            try output.line("\(posted.notification.request.identifier)  \(texts)  (for \(place))".printable)
+            let id = posted.notification.request.identifier
+            try output.line("\(LocalTime.text(posted.date))  \(id)  \(texts)  (for \(place))".printable)
             for line in content.attachmentLines { try output.line(line.printable) }
         }
         return true
+    }
+
+    /// The ids that are meant. States which are not.
+    private func identifiers(among list: [PostedNotification], _ output: Output) throws(Failure) -> [String] {
+        // One waits for several systems.
+        let ids = Set(list.map(\.notification.request.identifier)).sorted()
+        var found: [String] = []
+        for text in self.delete {
+            guard let id = try NotificationID.find(text, among: ids, "notifications that wait") else {
+                output.note("No notification '\(text)' waits.\(NotificationID.hint(for: text))".printable)
+                continue
+            }
+            found.append(id)
+        }
+        return found
     }
 }
 
