@@ -78,6 +78,20 @@ import ValueSets
         #expect(try record.permission().0 == .denied)
     }
 
+    @Test func `An application is permitted in every spelling, and the strictest one counts`() throws {
+        var permissions = NotificationPermissions()
+        try permissions.set(.denied, for: .init(application: "Signal"))
+        try permissions.set(.silent, perHour: 3, for: .init(system: "s", application: "SIGNAL"))
+        #expect(permissions.permission(of: Self.sender("t", "signal")) == .denied)
+        #expect(permissions.permission(of: Self.sender("t", "signal.other")) == .allowed)
+        #expect(permissions.limits(of: Self.sender("s", "signal")).map(\.value) == [3])
+        // Each is removed as it was set, and listed until then.
+        try permissions.set(.allowed, for: .init(application: "Signal"))
+        #expect(permissions.permission(of: Self.sender("t", "signal")) == .allowed)
+        #expect(permissions.permission(of: Self.sender("s", "signal")) == .silent)
+        #expect(permissions.all.map { $0.subject.application } == ["SIGNAL"])
+    }
+
     @Test("A limit has its range, stays without another permission, and goes with the default (X-56)")
     func limitOfSubject() throws {
         var permissions = NotificationPermissions()

@@ -7,8 +7,14 @@ struct NotificationPermissions {
     struct Subject: Sendable, Hashable {
         /// The id of a system, or of a linked account for all its systems; `nil` for all.
         var system: String?
-        /// The id of an application, which is only claimed; `nil` for all.
+        /// The id of an application, which is only claimed; `nil` for all. Compared without regard to case, because the
+        /// id of a mirrored program may be the name that the program gives itself.
         var application: String?
+
+        /// One value for all spellings of the application.
+        fileprivate var folded: Subject {
+            Subject(system: self.system, application: self.application?.lowercased())
+        }
     }
 
     /// The maximum number of permissions.
@@ -24,6 +30,8 @@ struct NotificationPermissions {
     }
 
     private var rules: [Subject: Rule] = [:]
+    /// The subjects of the rules in all their spellings.
+    private var spellings: [Subject: Set<Subject>] = [:]
 
     /// All permissions that differ from `allowed`, or have a limit.
     var all: [(subject: Subject, permission: NotificationPermission, perHour: Int?)] {
@@ -33,7 +41,7 @@ struct NotificationPermissions {
 
     /// The strictest permission that concerns a sender.
     func permission(of sender: NotificationSender) -> NotificationPermission {
-        let found = Self.subjects(of: sender).compactMap { self.rules[$0]?.permission }
+        let found = self.subjects(of: sender).compactMap { self.rules[$0]?.permission }
         if found.contains(.denied) { return .denied }
         return found.contains(.silent) ? .silent : .allowed
     }
@@ -41,15 +49,19 @@ struct NotificationPermissions {
     /// The limits that concern a sender. Each counts the notifications of its own subject.
     func limits(of sender: NotificationSender) -> [Subject: Int] {
         var limits: [Subject: Int] = [:]
-        for subject in Self.subjects(of: sender) { limits[subject] = self.rules[subject]?.perHour }
+        for subject in self.subjects(of: sender) { limits[subject] = self.rules[subject]?.perHour }
         return limits
     }
 
-    private static func subjects(of sender: NotificationSender) -> [Subject] {
-        let systems = [sender.systemID, sender.linkedAccountID, nil]
-        return systems.flatMap { system in
-            [sender.application, nil].map { Subject(system: system, application: $0) }
+    /// The subjects of the rules that concern a sender.
+    private func subjects(of sender: NotificationSender) -> Set<Subject> {
+        var subjects: Set<Subject> = []
+        for system in [sender.systemID, sender.linkedAccountID, nil] {
+            for application in [sender.application, nil] {
+                subjects.formUnion(self.spellings[Subject(system: system, application: application).folded] ?? [])
+            }
         }
+        return subjects
     }
 
     /// - Parameter perHour: the maximum number of notifications an hour. Defaults to `nil`: any.
@@ -68,6 +80,8 @@ struct NotificationPermissions {
         }
         guard permission != .allowed || perHour != nil else {
             self.rules[subject] = nil
+            self.spellings[subject.folded]?.remove(subject)
+            if self.spellings[subject.folded]?.isEmpty == true { self.spellings[subject.folded] = nil }
             return
         }
         guard self.rules[subject] != nil || self.rules.count < Self.max else {
@@ -76,6 +90,7 @@ struct NotificationPermissions {
                 "There are \(Self.max) permissions. Allow some of them again first."
             )
         }
+        self.spellings[subject.folded, default: []].insert(subject)
         self.rules[subject] = Rule(permission: permission, perHour: perHour)
     }
 }

@@ -23,10 +23,11 @@ struct NotificationsPermitCommand: Subcommand {
             Without --system and --application the permission concerns everything. 'allowed' removes a permission \
             with the same options; others stay, and the strictest one counts.
 
-            'remotesystems account systems --json' prints whole ids.
-
             The id of a system proves it, the id of an application is only claimed. The id of a linked account stands \
             for all its systems. The strictest permission counts.
+
+            'remotesystems notifications list --json' prints the ids of applications. All scripts of a system that \
+            use 'remotesystems notify' are one application, 'remote-systems.command.notify'.
             """
     )
 
@@ -50,10 +51,16 @@ struct NotificationsPermitCommand: Subcommand {
     )
     var perHour: Int?
 
-    @Option(help: ArgumentHelp("The whole id of a system or of a linked account.", valueName: "id"))
+    @Option(
+        help: ArgumentHelp(
+            "The name of a system of the account, or at least the first four characters of its id or of the id of a "
+                + "linked account.",
+            valueName: "system"
+        )
+    )
     var system: String?
 
-    @Option(help: ArgumentHelp("The id of an application.", valueName: "id"))
+    @Option(help: ArgumentHelp("The id of an application, not the name that is shown.", valueName: "id"))
     var application: String?
 
     @OptionGroup var options: LocalNotificationsOptions
@@ -70,46 +77,55 @@ struct NotificationsPermitCommand: Subcommand {
         guard self.system?.isEmpty != true, self.application?.isEmpty != true else {
             throw ValidationError("An id is empty. Omit --system or --application to concern all.")
         }
-        // A part of an id would match no sender. What is stored already can be removed.
-        if let system, self.permission != .allowed, SystemID(system) == nil, AccountID(system) == nil {
-            throw ValidationError(
-                "--system takes the whole id of a system or of a linked account, not a part or a name."
-            )
-        }
     }
 
     func perform(_ output: Output) async throws -> Bool {
+        let subjects = try PermissionSubjects(RemoteSystemsAccount(self.options.configuration(self.common)))
+        let system = try self.system.map { try subjects.id($0, mustBeKnown: self.permission != .allowed) }
         let (list, refused) = try await self.options.withNotifications(self.common) { notifications in
             if let permission = self.permission?.permission {
                 try await notifications.permit(
                     permission,
                     perHour: self.perHour,
-                    system: self.system,
+                    system: system,
                     application: self.application
                 )
             }
+            if let application = self.application, self.permission != .allowed || self.perHour != nil {
+                try await Self.noteUnknown(application, notifications, output)
+            }
             return (try await notifications.permissions(), try await notifications.refused())
         }
-        try self.noteUnknownSystem(output)
+        // It is kept nevertheless: the system may join, or the person may be linked, later.
+        if let system, self.permission != .allowed, !subjects.contains(system) {
+            output.note("No system of the account and no linked account has this id now.")
+        }
         if list.isEmpty { output.note("Everything is allowed.") }
         for (system, application, permission, perHour) in list {
             try output.json(
                 PermissionOutput(
                     systemID: system,
+                    system: system.flatMap { subjects.name(of: $0) },
                     application: application,
                     permission: permission.rawValue,
                     perHour: perHour
                 )
             )
-            let subject = [application ?? "all applications", system.map { "of \($0)" }].compactMap(\.self)
+            let subject = [
+                application ?? "all applications", system.map { "of \(subjects.description(of: $0))" },
+            ].compactMap(\.self)
             let limit = perHour.map { ", \($0) an hour" } ?? ""
             try output.line("\(permission.rawValue)\(limit)  \(subject.joined(separator: " "))".printable)
         }
-        for sender in refused { try Self.report(sender, output) }
+        for sender in refused { try Self.report(sender, subjects, output) }
         return true
     }
 
-    private static func report(_ sender: RefusedNotifications, _ output: Output) throws {
+    private static func report(
+        _ sender: RefusedNotifications,
+        _ subjects: PermissionSubjects,
+        _ output: Output
+    ) throws {
         try output.json(
             RefusedOutput(
                 systemID: sender.systemID,
@@ -123,17 +139,29 @@ struct NotificationsPermitCommand: Subcommand {
             ("denied", sender.denied), ("beyond the limit", sender.limited), ("sent too fast", sender.tooFast),
         ]
         let reasons = counts.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }.joined(separator: ", ")
-        try output.line("not accepted: \(reasons)  \(sender.application) of \(sender.systemID)".printable)
+        let system = subjects.description(of: sender.systemID)
+        try output.line("not accepted: \(reasons)  \(sender.application) of \(system)".printable)
     }
 
-    /// The permission is kept nevertheless: the system may join, or the person may be linked, later.
-    private func noteUnknownSystem(_ output: Output) throws {
-        guard let system, self.permission != .allowed else { return }
-        let (systemID, accountID) = (SystemID(system), AccountID(system))
-        let account = RemoteSystemsAccount(self.options.configuration(self.common))
-        let isKnown =
-            try account.systems().contains { $0.id == systemID } || account.links().contains { $0.account == accountID }
-        if !isKnown { output.note("No system of the account and no linked account has this id now.") }
+    /// The number of ended notifications in which an application is looked for.
+    private static let lookedAt = 1000
+
+    /// States that an application has sent nothing, and which ones show its text as their name.
+    private static func noteUnknown(
+        _ application: String,
+        _ notifications: LocalNotifications,
+        _ output: Output
+    ) async throws {
+        let ended = try await notifications.history(limit: Self.lookedAt).map(\.notification)
+        let known = try await notifications.list() + ended
+        let name = application.lowercased()
+        guard !known.contains(where: { $0.application.lowercased() == name }) else { return }
+        let senders = known.filter { $0.notification.applicationName?.lowercased() == name }.map(\.application)
+        let hint =
+            senders.isEmpty
+            ? "'remotesystems notifications list --json' prints the ids of applications."
+            : "This is the name that is shown for \(NameList.text(Set(senders).sorted())). Use the id."
+        output.note("No notification of the application '\(application)' is known here. \(hint)".printable)
     }
 }
 
@@ -141,6 +169,7 @@ private struct PermissionOutput: Encodable {
     let event = "permission"
     let time = Date.now
     var systemID: String?
+    var system: String?
     var application: String?
     var permission: String
     var perHour: Int?

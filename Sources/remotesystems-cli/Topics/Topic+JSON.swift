@@ -143,8 +143,8 @@ extension Topic {
                                  history outbox
           posted                 notifications  id title body application systemID
                                  outbox         system date expires
-          permission             notifications  permission systemID application perHour
-                                 permit
+          permission             notifications  permission systemID system application
+                                 permit         perHour
           refused                notifications  systemID application denied limited
                                  permit         tooFast
           topic                  topic          topic text
