@@ -9,16 +9,17 @@ import UserNotifications
 struct NotificationsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notifications",
-        abstract: "List, answer, snooze and schedule the notifications of this system.",
+        abstract: "List, answer, dismiss, snooze and schedule the notifications of this system.",
         discussion: """
             The host daemon of this system keeps the notifications that its user has not answered. On a system without \
             a desktop these commands show them. 'remotesystems notify' sends notifications.
             """,
         subcommands: [
             NotificationsListCommand.self, NotificationsWatchCommand.self, NotificationsAnswerCommand.self,
-            NotificationsOpenCommand.self, NotificationsSnoozeCommand.self, NotificationsReadCommand.self,
-            NotificationsScheduleCommand.self, NotificationsPendingCommand.self, NotificationsCancelCommand.self,
-            NotificationsPermitCommand.self, NotificationsHistoryCommand.self, NotificationsOutboxCommand.self,
+            NotificationsDismissCommand.self, NotificationsOpenCommand.self, NotificationsSnoozeCommand.self,
+            NotificationsReadCommand.self, NotificationsScheduleCommand.self, NotificationsPendingCommand.self,
+            NotificationsCancelCommand.self, NotificationsPermitCommand.self, NotificationsHistoryCommand.self,
+            NotificationsOutboxCommand.self,
         ]
     )
 }
@@ -69,7 +70,6 @@ struct LocalNotificationsOptions: ParsableArguments {
     }
 }
 
-extension LocalNotifications {
 extension Failure {
     /// The error when the host daemon of this system was not found.
     init(withoutDaemonOf configuration: RemoteSystemsConfiguration) {
@@ -84,6 +84,7 @@ extension Failure {
     }
 }
 
+extension LocalNotifications {
     /// Connects to the host daemon of this system.
     static func open(
         _ configuration: RemoteSystemsConfiguration,

@@ -125,6 +125,8 @@ extension Topic {
           expired
           answered               notifications  key id action text
                                  answer
+          dismissed              notifications  count
+                                 dismiss
           opened                 notifications  key id
                                  open
           snoozed                notifications  key id snoozedUntil
