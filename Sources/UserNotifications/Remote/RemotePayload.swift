@@ -63,7 +63,7 @@ public struct RemotePayload: Sendable, Hashable {
         do throws(ValueSetError) {
             set = try ValueSet(json: json)
         } catch {
-            throw NotificationError(.invalidContent, "The payload is not JSON. \(error)")
+            throw NotificationError(.invalidContent, "The payload is not JSON. \(error.message)")
         }
         try self.init(set)
     }

@@ -96,7 +96,9 @@ struct NotifyCommand: Subcommand {
 
     func validate() throws {
         guard (self.system == nil) == self.all else {
-            throw ValidationError("Name a system, or give --all.")
+            throw ValidationError(
+                self.all ? "Give either a system or --all, not both." : "Name a system, or give --all."
+            )
         }
         try self.network.validate(system: self.system)
         try self.names.validate(system: self.system)
@@ -106,14 +108,14 @@ struct NotifyCommand: Subcommand {
         guard !self.later || self.wait == nil else {
             throw ValidationError("--later cannot wait: the command has ended when a system is back. Omit --wait.")
         }
-        guard (0.1...3600).contains(self.searchTime) else {
-            throw ValidationError("--search-time takes 0.1 to 3600 seconds.")
         guard self.wait != nil || !self.content.isQuestion else {
             throw ValidationError(
                 "Nothing receives the answer to a button without --wait. Omit --action and --text-action, or add "
                     + "\(self.later ? "--application or --category" : "--wait, --application or --category")."
             )
         }
+        guard (0.1...3600).contains(self.searchTime) else {
+            throw ValidationError("--search-time takes 0.1 to 3600 seconds.")
         }
     }
 
@@ -132,9 +134,9 @@ struct NotifyCommand: Subcommand {
             broadcast: broadcast,
             configuration: configuration,
             searchTime: .seconds(self.searchTime),
+            isLater: self.later,
             output: output
         )
-            isLater: self.later,
         let wait = self.wait.map { Duration.seconds($0.seconds) }
         let finished: NotifyRun.Result?
         do {

@@ -31,6 +31,14 @@ extension SystemFinder {
             + "'remotesystems list --filter authorization=linked' lists such systems."
     }
 
+    /// What to know if the text is the beginning of an id, and too short; empty if it is not.
+    private var shortAdvice: String {
+        guard let text, text.count < NameSearch.minPrefix else { return "" }
+        let systems = (try? RemoteSystemsAccount(self.configuration).systems()) ?? []
+        guard systems.contains(where: { "\($0.id)".hasPrefix(text) }) else { return "" }
+        return " The beginning of an id has at least \(NameSearch.minPrefix) characters."
+    }
+
     /// Returns the error when no system matches.
     ///
     /// - Parameter search: What was found instead.
@@ -74,7 +82,7 @@ extension SystemFinder {
                 "No system\(name) \(account) was found in \(self.waited)."
                     + SimilarNames.question(for: text, among: others)
                     + " Found instead: \(NameList.text(others.map(\.quoted))). 'remotesystems list' shows all systems."
-                    + self.linkedAdvice,
+                    + self.shortAdvice + self.linkedAdvice,
                 canRetry: true
             )
         }
@@ -90,7 +98,7 @@ extension SystemFinder {
             return Failure(
                 "unreachable",
                 "No system\(name) of this account was found in \(self.waited). \(reason.what)"
-                    + (reason.advice.map { " \($0)" } ?? "") + self.linkedAdvice,
+                    + (reason.advice.map { " \($0)" } ?? "") + self.shortAdvice + self.linkedAdvice,
                 canRetry: true
             )
         }
@@ -98,7 +106,7 @@ extension SystemFinder {
             "unreachable",
             "No system\(name) of this account was found in \(self.waited). Check that '\(self.program.rawValue)' "
                 + "is running on it, on the same network and in the same account. 'remotesystems doctor' looks for "
-                + "causes on this machine.\(self.linkedAdvice)",
+                + "causes on this machine.\(self.shortAdvice)\(self.linkedAdvice)",
             canRetry: true
         )
     }
