@@ -95,7 +95,8 @@ package struct DetachedProgram: Sendable {
         return StartedProgram(id: process, endsItsChildren: self.endsItsChildren)
     }
 
-    /// posix_spawn(3) sets no limits, so this follows the start: no program has that many files open in its first moment.
+    /// Follows the start, because posix_spawn(3) sets no limits: no program has that many files open in its first
+    /// moment.
     private static func limitFiles(of process: pid_t) {
         let kind = CInt(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()
