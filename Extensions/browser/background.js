@@ -101,7 +101,10 @@ function report() {
 }
 
 async function currentPage() {
-  const [tab] = await api.tabs.query({ active: true, lastFocusedWindow: true });
+  const inFront = await api.tabs.query({ active: true, lastFocusedWindow: true });
+  // Firefox returns none while a private window is in front: the last page of a normal window stays offered.
+  const tabs = inFront.length ? inFront : await api.tabs.query({ active: true });
+  const tab = tabs.sort((one, other) => other.lastAccessed - one.lastAccessed)[0];
   const url = tab && !tab.incognito ? webAddress(tab.url ?? "") : null;
   return url ? { type: "page", url, title: tab.title ?? "" } : { type: "leave" };
 }

@@ -16,10 +16,10 @@ readonly BUILD_PACKAGES=("${LIBRARY_PACKAGES[@]}" libglib2.0-dev libsqlite3-dev)
 
 # For the integration tests: the Avahi daemon and its tools, a private bus, network namespaces, packet captures, Python
 # for the independent decoder and responder, systemd with polkitd inside namespaces, notification servers on a
-# virtual screen, D-Bus in Python and JavaScript, media players, a browser, GeoClue, the desktop portal, and Flatpak with
-# its sandbox and its proxy of the bus (which it depends on).
+# virtual screen, D-Bus in Python and JavaScript, media players, two browsers, GeoClue, the desktop portal, and Flatpak
+# with its sandbox and its proxy of the bus (which it depends on).
 # shellcheck disable=SC2034 # read by the scripts that source this file
-readonly TEST_PACKAGES=(avahi-daemon avahi-utils dbus faketime iproute2 nftables tcpdump openssl python3 python3-venv systemd polkitd zbar-tools dunst libgdk-pixbuf2.0-bin ffmpegthumbnailer xfce4-notifyd xdotool xvfb python3-gi python3-dbusmock gjs libgtk-4-1 mpv mpv-mpris libvlc5 vlc-plugin-base chromium geoclue-2.0 xdg-desktop-portal xdg-desktop-portal-gtk flatpak)
+readonly TEST_PACKAGES=(avahi-daemon avahi-utils dbus faketime iproute2 nftables tcpdump openssl python3 python3-venv systemd polkitd zbar-tools dunst libgdk-pixbuf2.0-bin ffmpegthumbnailer xfce4-notifyd xdotool xvfb python3-gi python3-dbusmock gjs libgtk-4-1 mpv mpv-mpris libvlc5 vlc-plugin-base chromium firefox-esr geoclue-2.0 xdg-desktop-portal xdg-desktop-portal-gtk flatpak)
 
 # For the checks that need no build.
 # shellcheck disable=SC2034 # read by the scripts that source this file
