@@ -229,16 +229,20 @@ import ValueSets
         }
     }
 
+    private final class Codes: Sendable {
+        let all = Mutex<[ContinuationError.Code?]>([])
+    }
+
     @Test func `handlers that never return keep a bounded number of places`() async throws {
         let handler = Faulty(.hangs)
         try await Desk.with(handler) { desk in
-            let codes = Mutex<[ContinuationError.Code?]>([])
+            let codes = Codes()
             let host = try await desk.desktop.activityHost()
             for _ in 0..<ActivityReceiver.maxRunning {
                 let offer = try await desk.offer(UserActivity(type: ContinuationTests.editing))
                 _ = Task(executorPreference: desk.stage.taskExecutor) {
                     let failure = await Self.failure(of: offer, host)
-                    codes.withLock { $0.append(failure?.code) }
+                    codes.all.withLock { $0.append(failure?.code) }
                 }
                 try await desk.stage.eventually("the origin has handed it over") {
                     !desk.watcher.offers.contains { $0.id == offer.id }
@@ -253,7 +257,7 @@ import ValueSets
             // Each has its time. The activities that they return have been replaced by this one.
             try await desk.stage.advance(by: .seconds(61))
             try await desk.stage.eventually("all have ended") {
-                codes.withLock { $0 } == Array(repeating: .timedOut, count: ActivityReceiver.maxRunning)
+                codes.all.withLock { $0 } == Array(repeating: .timedOut, count: ActivityReceiver.maxRunning)
             }
             #expect(activity.isCurrent && desk.watcher.offers.map(\.id) == [activity.id])
             // The places are free, and the last activity comes back.
