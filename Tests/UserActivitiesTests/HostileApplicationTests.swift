@@ -255,7 +255,7 @@ import ValueSets
             #expect(error?.message.contains("8 other activities") == true)
             #expect(activity.isCurrent)
             // Each has its time. The activities that they return have been replaced by this one.
-            try await desk.stage.advance(by: .seconds(61))
+            try await desk.stage.advance(by: .seconds(241))
             try await desk.stage.eventually("all have ended") {
                 codes.all.withLock { $0 } == Array(repeating: .timedOut, count: ActivityReceiver.maxRunning)
             }
@@ -263,7 +263,7 @@ import ValueSets
             // The places are free, and the last activity comes back.
             async let failure = Self.failure(of: offer, host)
             try await desk.stage.eventually("the origin has handed it over") { !activity.isCurrent }
-            try await desk.stage.advance(by: .seconds(61))
+            try await desk.stage.advance(by: .seconds(241))
             let code = await failure?.code
             #expect(code == .timedOut)
             try await desk.stage.eventually("the origin offers it again") {

@@ -64,7 +64,10 @@ final class StepStore: NotificationStore {
 
 /// The receiver of a daemon, from its start to its crash.
 struct StagedNotificationDaemon {
-    static let sender = NotificationSender(systemID: "s", application: "calendar")
+    static let sender = NotificationSender(
+        systemID: "jsjqu7yldsnklavjmczneorxlydywsygvdgpupfm6nhal3pznwua",
+        application: "calendar"
+    )
 
     static func message(_ identifier: String, after seconds: Int, repeats: Bool = false) -> ValueSet {
         var notification = RemoteNotification(

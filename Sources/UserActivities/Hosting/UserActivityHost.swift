@@ -50,9 +50,9 @@ public final class UserActivityHost: Service {
         public var decisionTimeout = Duration.seconds(5)
         /// The time that the application has to continue an activity whose content has arrived. After it, the handler
         /// is cancelled, and the activity is returned to the application that offered it. A handler whose transfer
-        /// takes longer opens its stream, returns, and lets the transfer go on. Defaults to 60 s. Valid range:
+        /// takes longer opens its stream, returns, and lets the transfer go on. Defaults to 240 s. Valid range:
         /// 0.1–600 s.
-        public var continuationTimeout = Duration.seconds(60)
+        public var continuationTimeout = Duration.seconds(240)
         /// The time to wait for the content of an activity. Defaults to 15 s. Valid range: 0.1–300 s.
         public var contentTimeout = Duration.seconds(15)
         /// Titles for which this application is chosen if several applications of a system continue the same type, by

@@ -34,7 +34,7 @@ import Testing
         var connector = try await context.connector()
         connector.accepted = standing
         let connection = try await connector.connect(
-            to: [Endpoint(host: "127.0.0.1", port: try await host.port)],
+            to: [Endpoint(transport: .memory, host: "localhost", port: try await host.port)],
             expecting: nil,
             hello: context.hello(service: AppService.pingName, targetApplication: nil, limits: context.limits)
         ) { _, _ in Response() }
