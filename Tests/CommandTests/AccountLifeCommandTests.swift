@@ -78,8 +78,11 @@ extension CommandTests {
             }
         }
 
-        @Test func `a notification to all names the systems that are away, and no revoked one`() async throws {
+        @Test func `a notification to all names the systems that are away, this one included, and no revoked one`()
+            async throws
+        {
             try await Sandbox.with { sandbox in
+                let own = try #require(try await sandbox.account()["systemID"] as? String)
                 #expect(try await sandbox.run("account", "rename", "Attic", as: "second").status == 0)
                 let (second, third) = (try await self.join("second", sandbox), try await self.join("third", sandbox))
                 #expect(try await sandbox.run("account", "revoke", third, "--loopback").status == 0)
@@ -87,9 +90,9 @@ extension CommandTests {
                 let sent = try await sandbox.start(notify + ["--json"]).finish()
                 #expect(sent.status == 2)
                 let deliveries = sent.json.filter { $0["event"] as? String == "delivery" }
-                #expect(deliveries.compactMap { $0["systemID"] as? String } == [second], "\(sent)")
-                #expect(deliveries.first?["status"] as? String == "not reached")
-                #expect(deliveries.first?["error"] as? String == "unreachable")
+                #expect(deliveries.compactMap { $0["systemID"] as? String } == [own, second], "\(sent)")
+                #expect(deliveries.allSatisfy { $0["status"] as? String == "not reached" })
+                #expect(deliveries.allSatisfy { $0["error"] as? String == "unreachable" })
                 let shown = try await sandbox.start(notify).finish()
                 #expect(shown.errors.contains("Attic: not reached. "), "\(shown)")
             }

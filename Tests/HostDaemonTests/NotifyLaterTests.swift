@@ -58,7 +58,7 @@ extension HostDaemonTests {
                         #expect(status == 1 && lines.joined().contains(reason), "\(lines)")
                     }
                     let (ambiguous, lines) = try await outbox("--delete", "tea-")
-                    #expect(ambiguous == 2 && lines.joined().contains("tea-black, tea-green"), "\(lines)")
+                    #expect(ambiguous == 2 && lines.joined().contains("tea-black and tea-green"), "\(lines)")
                     #expect(try await outbox("--delete", "tea-g", "--delete", "coffee").0 == 0)
                     #expect(try await outbox().1.count == 2)
                 }
