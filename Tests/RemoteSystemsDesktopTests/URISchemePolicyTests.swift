@@ -42,6 +42,8 @@ import Testing
         ("mailto:?subject=a&%61ttach=x", true), ("mailto:?subject=a;attach=x", true),
         ("mailto:a@example.com?subject=attach", false), ("mailto:attach@example.com", false),
         ("mailto:a@example.com?subject=x#&attach=/etc/passwd", true), ("mailto:?subject=x#attach=y", true),
+        ("mailto:a@example.com&attach=/etc/passwd", true), ("mailto:?subject=x,attachment=/etc/passwd", true),
+        ("mailto:a%27,attachment=%27/etc/passwd", true), ("mailto:a@example.com%3F%2561ttach=x", true),
         ("https://example.com/?attach=x", false),
     ])
     func `a mailto URI with an attachment is recognised (RFC 6068)`(text: String, wants: Bool) throws {

@@ -26,14 +26,15 @@ protocol BusPrograms: Actor {
 }
 
 extension BusPrograms {
-    /// Reads the arguments outside the actor: one call does not delay those of other programs by that.
-    nonisolated func respond(
+    /// Reads the arguments in the order of the calls, of which the length is limited: a later call of a program does
+    /// not overtake an earlier one.
+    func respond(
         to method: String,
         _ arguments: BusArguments,
         of sender: String
     ) async throws(BusCallError) -> [MessageBus.Argument] {
         do {
-            if Call.needsRegistration(method), await !self.isRegistered(sender) { throw BusCallError.notRegistered }
+            if Call.needsRegistration(method), !self.isRegistered(sender) { throw BusCallError.notRegistered }
             let call = try Call(method, arguments)
             return try await self.perform(call, sender)
         } catch {

@@ -8,12 +8,13 @@ enum MailtoURI {
     /// Whether the URI asks for a file attachment.
     ///
     /// RFC 6068 does not define attachments, but some mail programs support them. The author of the URI could thereby
-    /// obtain a file of this machine. What follows a `#` counts, too: a program may read the whole text as fields.
+    /// obtain a file of this machine. Programs split a URI in different ways, also at a comma or without a `?`, and
+    /// pass it on decoded. So the name of such a field counts anywhere in the text, also in a subject.
     static func wantsAttachment(_ uri: LaunchURI) -> Bool {
         guard uri.scheme == "mailto" else { return false }
-        let query = uri.afterScheme.drop { $0 != "?" }.dropFirst()
-        return query.split { "&;?#".contains($0) }.contains { field in
-            Self.decoded(field.prefix { $0 != "=" }).lowercased().contains("attach")
+        let once = Self.decoded(uri.afterScheme[...])
+        return [once, Self.decoded(once[...])].contains { text in
+            text.lowercased().contains(/attach[a-z]*\s*=/)
         }
     }
 

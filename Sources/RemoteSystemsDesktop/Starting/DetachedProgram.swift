@@ -99,8 +99,11 @@ package struct DetachedProgram: Sendable {
     /// moment.
     private static func limitFiles(of process: pid_t) {
         let kind = CInt(RLIMIT_NOFILE.rawValue)
-        var limit = rlimit()
-        guard unsafe prlimit(process, kind, nil, &limit) == 0, limit.rlim_cur > rlim_t(Self.maxFiles) else { return }
+        var (limit, own) = (rlimit(), rlimit())
+        // One that the program has set itself stays.
+        guard unsafe prlimit(process, kind, nil, &limit) == 0, unsafe prlimit(0, kind, nil, &own) == 0,
+            limit.rlim_cur == own.rlim_cur, limit.rlim_cur > rlim_t(Self.maxFiles)
+        else { return }
         limit.rlim_cur = rlim_t(Self.maxFiles)
         // Fails only for a program that has ended.
         _ = unsafe prlimit(process, kind, &limit, nil)

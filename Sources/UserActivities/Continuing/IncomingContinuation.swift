@@ -35,7 +35,7 @@ struct IncomingContinuation: Sendable {
     /// Continues the activity. Returns when the application has continued it.
     ///
     /// - Throws: ``ContinuationError``. The handler has received it before, unless it declined or hangs. An activity
-    ///   that was confirmed and then not continued was returned to its origin.
+    ///   that was confirmed and then not continued is returned to its origin, if the connection still exists.
     func run() async throws(ContinuationError) {
         let type = self.source.type
         let decision = await self.clock.first(within: self.options.decisionTimeout) { [handler] in
@@ -267,7 +267,7 @@ struct IncomingContinuation: Sendable {
         guard let result else {
             throw ContinuationError(
                 .timedOut,
-                "The application did not continue the activity in time. It goes back to the system that offered it.",
+                "The application did not continue the activity in time.",
                 side: .local,
                 canRetry: true
             )

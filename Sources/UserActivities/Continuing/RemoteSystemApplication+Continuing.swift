@@ -13,8 +13,11 @@ extension RemoteSystemApplication {
     /// - Throws: ``ContinuationError``. With the code ``ContinuationError/Code/notAuthorized`` for an application of
     ///   another system.
     public func `continue`(_ offer: UserActivityOffer) async throws(ContinuationError) {
-        try await self.continue(.receive(try OfferReference(offer)), timeout: .seconds(60))
+        try await self.continue(.receive(try OfferReference(offer)), timeout: Self.longestContinuation)
     }
+
+    /// Longer than the sum of the application's own time limits, which decide.
+    private static let longestContinuation = Duration.seconds(1200)
 
     /// Lets an application of this system show a web page. The caller has verified that the page's site approves the
     /// application.

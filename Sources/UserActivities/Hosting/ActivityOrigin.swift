@@ -348,14 +348,14 @@ final class ActivityOrigin: Sendable {
         let now = self.clock.now
         let (activity, released) = try self.decide(for: caller) { state throws(OutgoingContinuations.Refusal) in
             let id = try state.continuations.takeBack(continuation, over: link, now: now)
-            return (state.activities[id], state.releaseActivities())
+            guard let activity = state.activities[id] else { throw .unknown }
+            return (activity, state.releaseActivities())
         }
         withExtendedLifetime(released) {}
-        activity?.returned(
-            by: UserActivityReceiver(caller),
-            within: self.options.saveTimeout,
-            clock: self.clock
-        ) { [weak self] in self?.offerAgain($0, after: continuation) }
+        let receiver = UserActivityReceiver(caller)
+        activity.returned(by: receiver, within: self.options.saveTimeout, clock: self.clock) { [weak self] in
+            self?.offerAgain($0, after: continuation)
+        }
     }
 
     /// Makes an activity that was taken back the current one again.

@@ -43,7 +43,7 @@ struct AttachmentTable {
     }
 
     /// The space of the attachments of all other systems, and of those of one, in bytes, with small images. As much
-    /// more is for all programs of this system, and for each of them. One has at most half of what the others leave, so
+    /// more is for all programs of this system, and for each of them. One has at most half of what is free, so
     /// that several cannot take everything together; so it is for the other limits.
     static let (maxBytes, maxBytesOfHolder): (Int64, Int64) = (512_000_000, 128_000_000)
     /// The maximum number of files, counted in the same way.
@@ -129,7 +129,7 @@ struct AttachmentTable {
             .limitExceeded,
             "The attachments of this sender use \(own) of at most \(Self.maxBytesOfHolder / 1_000_000) MB, and those "
                 + "of all together \(all) of \(Self.maxBytes / 1_000_000) MB; one sender has at most half of what "
-                + "others leave. Withdraw notifications with attachments, or try again in ten minutes."
+                + "is free. Withdraw notifications with attachments, or try again in ten minutes."
         )
     }
 

@@ -16,7 +16,7 @@ struct Badges {
     static let maxApplications = 256
     /// The maximum number of applications whose numbers other systems have set. The rest is for this system.
     static let maxByOtherSystems = 128
-    /// The maximum number of applications whose numbers one other system has set; at most half of what others leave.
+    /// The maximum number of applications whose numbers one other system has set; at most half of what is free.
     static let maxPerSystem = 32
 
     /// The numbers by the ids of the applications; none is 0. Ids are compared byte for byte, as the store compares its

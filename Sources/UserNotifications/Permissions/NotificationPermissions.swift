@@ -78,19 +78,19 @@ struct NotificationPermissions {
                 field: "PerHour"
             )
         }
-        guard permission != .allowed || perHour != nil else {
-            self.rules[subject] = nil
-            self.spellings[subject.folded]?.remove(subject)
-            if self.spellings[subject.folded]?.isEmpty == true { self.spellings[subject.folded] = nil }
-            return
-        }
-        guard self.rules[subject] != nil || self.rules.count < Self.max else {
+        let former = self.subjects(spelledLike: subject)
+        let isDefault = permission == .allowed && perHour == nil
+        guard isDefault || !former.isEmpty || self.rules.count < Self.max else {
             throw NotificationError(
                 .limitExceeded,
                 "There are \(Self.max) permissions. Allow some of them again first."
             )
         }
-        self.spellings[subject.folded, default: []].insert(subject)
-        self.rules[subject] = Rule(permission: permission, perHour: perHour)
+        for spelling in former { self.rules[spelling] = nil }
+        self.spellings[subject.folded] = isDefault ? nil : [subject]
+        if !isDefault { self.rules[subject] = Rule(permission: permission, perHour: perHour) }
     }
+
+    /// The subjects of rules that ``set(_:perHour:for:)`` replaces: this one, in all spellings of the application.
+    func subjects(spelledLike subject: Subject) -> Set<Subject> { self.spellings[subject.folded] ?? [] }
 }

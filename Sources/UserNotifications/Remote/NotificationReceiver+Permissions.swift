@@ -60,7 +60,11 @@ extension NotificationReceiver {
         try permissions.set(permission, perHour: perHour, for: subject)
         let record = try NotificationRecord(permission, perHour: perHour, for: subject, at: self.clock.date)
         let isDefault = permission == .allowed && perHour == nil
-        try await self.commit([isDefault ? .remove(.permission, key: record.key) : .put(record)])
+        let former = try self.permissions.subjects(spelledLike: subject).map { spelling throws(NotificationError) in
+            try NotificationRecord(permission, perHour: perHour, for: spelling, at: self.clock.date).key
+        }
+        let removed = isDefault ? former : former.filter { $0 != record.key }
+        try await self.commit(removed.map { .remove(.permission, key: $0) } + (isDefault ? [] : [.put(record)]))
         try self.permissions.set(permission, perHour: perHour, for: subject)
         self.hourly.forget(subject)
         guard permission == .denied else { return }

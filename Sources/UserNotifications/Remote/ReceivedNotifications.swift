@@ -62,7 +62,7 @@ struct ReceivedNotifications {
 
     /// The maximum number of notifications of one system, or of one linked account. Their applications are only
     /// claimed, so they share it. Each application of this system has as many. Where many have some, it is half of what
-    /// is left of ``max``, so that the next one has room.
+    /// is free of ``max``, so that the next one has room.
     static let maxPerSystem = 64
     /// The maximum number of notifications of the user's other systems; as many more are of linked accounts, and of
     /// this system.

@@ -7,14 +7,15 @@
 struct UnsavedChanges {
     fileprivate struct Record: Hashable {
         var kind: NotificationRecord.Kind
-        var key: String
+        /// In UTF-8: the store compares bytes, and two keys of it may be one String.
+        var key: [UInt8]
 
         init(_ change: NotificationStoreChange) {
             switch change {
-            case .put(let record): (self.kind, self.key) = (record.kind, record.key)
-            case .remove(let kind, let key): (self.kind, self.key) = (kind, key)
+            case .put(let record): (self.kind, self.key) = (record.kind, Array(record.key.utf8))
+            case .remove(let kind, let key): (self.kind, self.key) = (kind, Array(key.utf8))
             // No record has this key.
-            case .prune(let kind, _, _): (self.kind, self.key) = (kind, "")
+            case .prune(let kind, _, _): (self.kind, self.key) = (kind, [])
             }
         }
     }

@@ -49,19 +49,20 @@ struct HostOfferPresenter: Service {
 
     /// Waits for the lock; `false` if the task is cancelled before.
     private func takeRole() async -> Bool {
-        var isReported = false
+        var reported: String?
         while !Task.isCancelled {
             do {
                 _ = try OfferRole(self.configuration, "the host daemon")
                 return true
             } catch {
-                if !isReported {
+                let reason = Failure(error).message
+                if reason != reported {
                     self.configuration.logger.notice(
-                        "Offers are not shown by the host daemon until another process ends",
-                        metadata: ["reason": "\(Failure(error).message)"]
+                        "The host daemon does not show offers now, and tries again",
+                        metadata: ["reason": "\(reason)"]
                     )
                 }
-                isReported = true
+                reported = reason
             }
             try? await Task.sleep(for: Self.interval)
         }

@@ -29,8 +29,9 @@ struct ProcessLock: Sendable {
     /// Writes the text that another process reads.
     func note(_ text: String) {
         // Errors are ignored: the text is only for messages, and the lock works without it.
-        guard ftruncate(self.descriptor, 0) == 0 else { return }
+        // Written before it is cut off: a reader finds no empty text.
         _ = unsafe pwrite(self.descriptor, text, text.utf8.count, 0)
+        _ = ftruncate(self.descriptor, off_t(text.utf8.count))
     }
 
     private static let maxBytes = 128

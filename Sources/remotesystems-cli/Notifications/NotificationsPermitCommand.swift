@@ -81,7 +81,9 @@ struct NotificationsPermitCommand: Subcommand {
 
     func perform(_ output: Output) async throws -> Bool {
         let subjects = try PermissionSubjects(RemoteSystemsAccount(self.options.configuration(self.common)))
-        let system = try self.system.map { try subjects.id($0, mustBeKnown: self.permission != .allowed) }
+        // Otherwise a rule is removed, perhaps one of a system that is not known any more.
+        let isRule = self.permission != .allowed || self.perHour != nil
+        let system = try self.system.map { try subjects.id($0, mustBeKnown: isRule) }
         let (list, refused) = try await self.options.withNotifications(self.common) { notifications in
             if let permission = self.permission?.permission {
                 try await notifications.permit(
@@ -91,13 +93,13 @@ struct NotificationsPermitCommand: Subcommand {
                     application: self.application
                 )
             }
-            if let application = self.application, self.permission != .allowed || self.perHour != nil {
+            if let application = self.application, isRule {
                 try await Self.noteUnknown(application, notifications, output)
             }
             return (try await notifications.permissions(), try await notifications.refused())
         }
         // It is kept nevertheless: the system may join, or the person may be linked, later.
-        if let system, self.permission != .allowed, !subjects.contains(system) {
+        if let system, isRule, !subjects.contains(system) {
             output.note("No system of the account and no linked account has this id now.")
         }
         if list.isEmpty { output.note("Everything is allowed.") }
