@@ -72,25 +72,17 @@ private struct Browser {
     /// Installs the files for the browser as a user does, and starts it.
     init(on machine: Machine, showing page: String) async throws {
         self.machine = machine
-        let home = "\(machine.host.directory)/home"
-        self.profile = "\(home)/.config/chromium"
-        try FileManager.default.createDirectory(atPath: self.profile, withIntermediateDirectories: true)
-        let environment = [
-            "env", "HOME=\(home)", "XDG_CONFIG_HOME=\(home)/.config", "XDG_DATA_HOME=\(home)/.local/share",
-            "DBUS_SESSION_BUS_ADDRESS=unix:path=\(home)/none",
-        ]
-        let installed = try await machine.host.output(
-            of: environment
-                + [
-                    try builtProgram("remotesystems"), "activities", "browser", "--install", "--browser", "chromium",
-                    "--state-directory", machine.state,
-                ]
+        let profile = ".config/chromium"
+        let home = try await BrowserHome(
+            for: "chromium",
+            on: machine,
+            profile: profile,
+            hosts: "\(profile)/NativeMessagingHosts"
         )
-        #expect(installed.contains("wrote \(self.profile)/NativeMessagingHosts/org.remotesystems.browser.json"))
-        let tests = URL(filePath: #filePath).deletingLastPathComponent()
-        let extensions = tests.appending(path: "../../Extensions/browser").standardizedFileURL.path
+        self.profile = "\(home.path)/\(profile)"
+        let extensions = BrowserHome.extensionDirectory
         self.process = try machine.host.start(
-            environment
+            home.environment
                 + [
                     "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                     "--no-first-run", "--remote-debugging-port=0", "--user-data-dir=\(self.profile)",

@@ -67,25 +67,17 @@ private struct Firefox {
     /// Installs the files for the browser as a user does, starts it, and adds the extension for as long as it runs.
     init(on machine: Machine) async throws {
         self.machine = machine
-        let home = "\(machine.host.directory)/home"
-        try FileManager.default.createDirectory(atPath: "\(home)/profile", withIntermediateDirectories: true)
-        let environment = [
-            "env", "HOME=\(home)", "XDG_CONFIG_HOME=\(home)/.config", "XDG_DATA_HOME=\(home)/.local/share",
-            "XDG_CACHE_HOME=\(home)/.cache", "DBUS_SESSION_BUS_ADDRESS=unix:path=\(home)/none",
-        ]
-        let installed = try await machine.host.output(
-            of: environment
-                + [
-                    try builtProgram("remotesystems"), "activities", "browser", "--install", "--browser", "firefox",
-                    "--state-directory", machine.state,
-                ]
+        let home = try await BrowserHome(
+            for: "firefox",
+            on: machine,
+            profile: "profile",
+            hosts: ".mozilla/native-messaging-hosts"
         )
-        #expect(installed.contains("wrote \(home)/.mozilla/native-messaging-hosts/org.remotesystems.browser.json"))
         self.process = try machine.host.start(
-            environment
+            home.environment
                 + [
                     "firefox-esr", "--headless", "--no-remote", "--marionette", "--remote-allow-system-access",
-                    "--profile", "\(home)/profile", "about:blank",
+                    "--profile", "\(home.path)/profile", "about:blank",
                 ],
             readsErrors: true
         )
@@ -93,9 +85,7 @@ private struct Firefox {
         _ = try await eventually("the browser", within: .seconds(60), every: .milliseconds(50)) {
             process.lines.contains { $0.contains("Listening on port") } ? true : nil
         }
-        let tests = URL(filePath: #filePath).deletingLastPathComponent()
-        let directory = tests.appending(path: "../../Extensions/browser").standardizedFileURL.path
-        _ = try await self.marionette("install", directory)
+        _ = try await self.marionette("install", BrowserHome.extensionDirectory)
     }
 
     func marionette(_ arguments: String...) async throws -> String {

@@ -119,6 +119,7 @@ import ValueSets
             requests.withLock { $0.append(request) }
             if request == "fetch" { return ["Continuation": .uuid(UUID()), "Payload": .dictionary(Self.payload)] }
             guard request == "return" else { return [:] }
+            // Never responds: the test is over long before.
             if !isOlder { try await Task.sleep(for: .seconds(3600)) }
             throw AppServiceFailure("Unknown.", code: "\(ActivityDescriptor.topic).request-unknown")
         } _: { offer, desktop, stage in

@@ -174,6 +174,7 @@ import ValueSets
 
         func userActivityWasContinued(_ activity: UserActivity, by receiver: UserActivityReceiver) async {
             self.events.withLock { $0.append("continued") }
+            // Real time, which the stage's clock does not advance.
             if self.neverReturns { try? await Task.sleep(for: .seconds(1 << 30)) }
         }
 

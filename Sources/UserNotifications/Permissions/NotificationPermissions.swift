@@ -24,24 +24,25 @@ struct NotificationPermissions {
     static let perHour = 1...1000
 
     private struct Rule {
+        /// In the spelling of the user.
+        var subject: Subject
         var permission: NotificationPermission
         /// The maximum number of notifications an hour; `nil` for any.
         var perHour: Int?
     }
 
+    /// By their folded subjects: one rule for all spellings.
     private var rules: [Subject: Rule] = [:]
-    /// The subjects of the rules in all their spellings.
-    private var spellings: [Subject: Set<Subject>] = [:]
 
     /// All permissions that differ from `allowed`, or have a limit.
     var all: [(subject: Subject, permission: NotificationPermission, perHour: Int?)] {
-        self.rules.map { ($0.key, $0.value.permission, $0.value.perHour) }
+        self.rules.values.map { ($0.subject, $0.permission, $0.perHour) }
             .sorted { ($0.0.system ?? "", $0.0.application ?? "") < ($1.0.system ?? "", $1.0.application ?? "") }
     }
 
     /// The strictest permission that concerns a sender.
     func permission(of sender: NotificationSender) -> NotificationPermission {
-        let found = self.subjects(of: sender).compactMap { self.rules[$0]?.permission }
+        let found = self.rules(for: sender).map(\.permission)
         if found.contains(.denied) { return .denied }
         return found.contains(.silent) ? .silent : .allowed
     }
@@ -49,19 +50,17 @@ struct NotificationPermissions {
     /// The limits that concern a sender. Each counts the notifications of its own subject.
     func limits(of sender: NotificationSender) -> [Subject: Int] {
         var limits: [Subject: Int] = [:]
-        for subject in self.subjects(of: sender) { limits[subject] = self.rules[subject]?.perHour }
+        for rule in self.rules(for: sender) { limits[rule.subject] = rule.perHour }
         return limits
     }
 
-    /// The subjects of the rules that concern a sender.
-    private func subjects(of sender: NotificationSender) -> Set<Subject> {
-        var subjects: Set<Subject> = []
-        for system in [sender.systemID, sender.linkedAccountID, nil] {
-            for application in [sender.application, nil] {
-                subjects.formUnion(self.spellings[Subject(system: system, application: application).folded] ?? [])
+    /// The rules that concern a sender; one of them perhaps twice.
+    private func rules(for sender: NotificationSender) -> [Rule] {
+        [sender.systemID, sender.linkedAccountID, nil].flatMap { system in
+            [sender.application, nil].compactMap { application in
+                self.rules[Subject(system: system, application: application).folded]
             }
         }
-        return subjects
     }
 
     /// - Parameter perHour: the maximum number of notifications an hour. Defaults to `nil`: any.
@@ -78,19 +77,19 @@ struct NotificationPermissions {
                 field: "PerHour"
             )
         }
-        let former = self.subjects(spelledLike: subject)
-        let isDefault = permission == .allowed && perHour == nil
-        guard isDefault || !former.isEmpty || self.rules.count < Self.max else {
+        guard permission != .allowed || perHour != nil else {
+            self.rules[subject.folded] = nil
+            return
+        }
+        guard self.rules[subject.folded] != nil || self.rules.count < Self.max else {
             throw NotificationError(
                 .limitExceeded,
                 "There are \(Self.max) permissions. Allow some of them again first."
             )
         }
-        for spelling in former { self.rules[spelling] = nil }
-        self.spellings[subject.folded] = isDefault ? nil : [subject]
-        if !isDefault { self.rules[subject] = Rule(permission: permission, perHour: perHour) }
+        self.rules[subject.folded] = Rule(subject: subject, permission: permission, perHour: perHour)
     }
 
-    /// The subjects of rules that ``set(_:perHour:for:)`` replaces: this one, in all spellings of the application.
-    func subjects(spelledLike subject: Subject) -> Set<Subject> { self.spellings[subject.folded] ?? [] }
+    /// The subject of the rule that ``set(_:perHour:for:)`` replaces, in its spelling; `nil` if there is none.
+    func subject(replacedBy subject: Subject) -> Subject? { self.rules[subject.folded]?.subject }
 }

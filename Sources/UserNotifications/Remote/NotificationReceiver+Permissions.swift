@@ -60,11 +60,15 @@ extension NotificationReceiver {
         try permissions.set(permission, perHour: perHour, for: subject)
         let record = try NotificationRecord(permission, perHour: perHour, for: subject, at: self.clock.date)
         let isDefault = permission == .allowed && perHour == nil
-        let former = try self.permissions.subjects(spelledLike: subject).map { spelling throws(NotificationError) in
-            try NotificationRecord(permission, perHour: perHour, for: spelling, at: self.clock.date).key
+        var changes: [NotificationStoreChange] = isDefault ? [.remove(.permission, key: record.key)] : [.put(record)]
+        if let former = self.permissions.subject(replacedBy: subject) {
+            let replaced = try NotificationRecord(permission, perHour: perHour, for: former, at: self.clock.date)
+            // The store compares bytes.
+            if !replaced.key.utf8.elementsEqual(record.key.utf8) {
+                changes.append(.remove(.permission, key: replaced.key))
+            }
         }
-        let removed = isDefault ? former : former.filter { $0 != record.key }
-        try await self.commit(removed.map { .remove(.permission, key: $0) } + (isDefault ? [] : [.put(record)]))
+        try await self.commit(changes)
         try self.permissions.set(permission, perHour: perHour, for: subject)
         self.hourly.forget(subject)
         guard permission == .denied else { return }

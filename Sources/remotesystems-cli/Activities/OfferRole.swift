@@ -64,6 +64,7 @@ struct HostOfferPresenter: Service {
                 }
                 reported = reason
             }
+            // The kernel reports no release of a lock. Cancellation ends the loop.
             try? await Task.sleep(for: Self.interval)
         }
         return false

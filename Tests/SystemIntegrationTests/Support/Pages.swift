@@ -3,6 +3,7 @@
 
 import Foundation
 import IntegrationSupport
+import Testing
 
 /// A web server on a machine, with a page for each name.
 struct Pages {
@@ -69,5 +70,38 @@ extension Machine {
             try await self.commandLines(["activities", "list", "--wait", "2"]).joined().contains("Page \(name)")
                 ? nil : true
         }
+    }
+}
+
+/// A home directory on a machine whose browser finds `remotesystems`.
+struct BrowserHome {
+    let path: String
+    /// The beginning of a command that runs with it.
+    let environment: [String]
+
+    /// Installs the files for a browser as a user does.
+    ///
+    /// - Parameters:
+    ///   - profile: the directory of the browser's profile, relative to the home directory.
+    ///   - hosts: the directory in which the browser looks for native messaging hosts, relative to the home directory.
+    init(for browser: String, on machine: Machine, profile: String, hosts: String) async throws {
+        self.path = "\(machine.host.directory)/home"
+        self.environment = [
+            "env", "HOME=\(self.path)", "XDG_CONFIG_HOME=\(self.path)/.config",
+            "XDG_DATA_HOME=\(self.path)/.local/share", "XDG_CACHE_HOME=\(self.path)/.cache",
+            "DBUS_SESSION_BUS_ADDRESS=unix:path=\(self.path)/none",
+        ]
+        try FileManager.default.createDirectory(atPath: "\(self.path)/\(profile)", withIntermediateDirectories: true)
+        let install = ["activities", "browser", "--install", "--browser", browser, "--state-directory", machine.state]
+        let installed = try await machine.host.output(
+            of: self.environment + [try builtProgram("remotesystems")] + install
+        )
+        #expect(installed.contains("wrote \(self.path)/\(hosts)/org.remotesystems.browser.json"))
+    }
+
+    /// The directory of the extension.
+    static var extensionDirectory: String {
+        URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Extensions/browser")
+            .standardizedFileURL.path
     }
 }
