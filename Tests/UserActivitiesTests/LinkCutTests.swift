@@ -61,22 +61,66 @@ import ValueSets
         }
     }
 
-    @Test func `an activity whose return is lost with the link stays handed over, as its receiver has failed`()
-        async throws
-    {
+    @Test(arguments: ["return", "returned", "confirmed"])
+    func `a failed receiver returns an activity over another connection if the link is lost (H-61)`(
+        step: String
+    ) async throws {
         let log = ContinuationTests.Log(isContinued: false)
         try await Desk.with(log) { desk in
             let activity = UserActivity(type: ContinuationTests.editing)
             let origin = ContinuationTests.Origin()
             activity.delegate = origin
             let offer = try await desk.offer(activity)
-            desk.laptop.link.cut(at: self.isRequest("return"))
+            switch step {
+            case "return": desk.laptop.link.cut(at: self.isRequest("return"))
+            case "returned": desk.laptop.link.cut(at: self.response(3))
+            default: desk.laptop.link.cut(at: self.response(2))
+            }
             let error = await #expect(throws: ContinuationError.self) { try await desk.continue(offer) }
             #expect(error?.code == .handlerFailed)
             #expect(log.events.last == "failed com.example.editing handlerFailed")
-            try await desk.stage.settle()
-            #expect(!activity.isCurrent && origin.content.withLock { $0.receiver } != nil)
+            try await desk.stage.eventually("it is offered again") {
+                activity.isCurrent && desk.watcher.offers.map(\.id) == [activity.id]
+            }
         }
+    }
+
+    @Test func `what a receiver has confirmed waits a minute for it after its link was lost, and not after its end`()
+        throws
+    {
+        var continuations = OutgoingContinuations()
+        let (activity, other, id, receiver) = (UUID(), UUID(), UUID(), try Self.system(1))
+        let links = (0..<2).map { _ in UserActivity(type: "a.b") }
+        let (first, second, start) = (ObjectIdentifier(links[0]), ObjectIdentifier(links[1]), ContinuousClock.now)
+        continuations.offer(activity)
+        try continuations.begin(activity, id: id, over: first, for: .system(receiver), now: start)
+        _ = try continuations.confirm(id, over: first, by: receiver, now: start)
+        let begun = UUID()
+        continuations.offer(other)
+        try continuations.begin(other, id: begun, over: first, for: .system(receiver), now: start)
+        let waits = continuations.ended(first, isLost: true, now: start)
+        let end = try #require(waits)
+        #expect(end == start + OutgoingContinuations.reconnectingTime)
+        // What was not confirmed does not wait.
+        continuations.expire(now: end - .nanoseconds(1))
+        #expect(continuations.activities == [activity])
+        #expect(throws: OutgoingContinuations.Refusal.unknown) {
+            try continuations.takeBack(id, over: first, now: start)
+        }
+        // Its receiver comes back in time, and closes the connection in the end.
+        #expect(try continuations.confirm(id, over: second, by: receiver, now: start) == nil)
+        continuations.expire(now: end)
+        #expect(continuations.activities == [activity])
+        let afterEnd = continuations.ended(second, isLost: false, now: end)
+        #expect(afterEnd == nil && continuations.activities.isEmpty)
+        // It does not come back.
+        try continuations.begin(other, id: begun, over: first, for: .system(receiver), now: start)
+        _ = try continuations.confirm(begun, over: first, by: receiver, now: start)
+        let waitsAgain = continuations.ended(first, isLost: true, now: start)
+        #expect(waitsAgain == end)
+        continuations.expire(now: end)
+        #expect(continuations.activities.isEmpty)
+        withExtendedLifetime(links) {}
     }
 
     @Test func `a continuation goes on over another connection for its receiver only`() throws {
@@ -93,7 +137,7 @@ import ValueSets
         }
         #expect(try continuations.confirm(id, over: first, by: receiver, now: .now) == activity)
         #expect(try continuations.confirm(id, over: first, by: receiver, now: .now) == nil)
-        continuations.ended(first)
+        _ = continuations.ended(first, isLost: true, now: .now)
         #expect(throws: OutgoingContinuations.Refusal.unknown) {
             try continuations.confirm(id, over: second, by: other, now: .now)
         }

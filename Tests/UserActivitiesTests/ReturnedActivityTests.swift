@@ -80,7 +80,7 @@ import ValueSets
         #expect(throws: OutgoingContinuations.Refusal.unknown) {
             try origin.continuations.takeBack(begun, over: origin.link, now: origin.start)
         }
-        origin.continuations.ended(origin.link)
+        _ = origin.continuations.ended(origin.link, isLost: false, now: origin.start)
         #expect(throws: OutgoingContinuations.Refusal.unknown) {
             try origin.continuations.takeBack(origin.id, over: origin.link, now: origin.start)
         }

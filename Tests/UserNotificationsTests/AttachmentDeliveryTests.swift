@@ -261,6 +261,38 @@ import Testing
         }
     }
 
+    @Test func `a sender with the most files that arrive loses the newest one to another sender, and learns why`()
+        async throws
+    {
+        try await AttachmentFiles.with { files in
+            try await Receiving.with(attachments: files.received) { receiving in
+                let raw = try await receiving.stage.connect(to: receiving.host, service: NotificationMessage.service)
+                var streams: [RemoteSystemStream] = []
+                for number in 0..<AttachmentTable.maxUploadsOfHolder {
+                    let url = try files.file("photo\(number)", TestFile.png(more: 300_000 + number))
+                    let request = NotificationMessage.attach(try NotificationAttachment(url: url))
+                    let stream = try await raw.openStream(try await raw.send(request).get()["Ticket"])
+                    try await stream.write([1])
+                    streams.append(stream)
+                }
+                for number in UInt8(0)..<13 {
+                    let sender = NotificationSender(systemID: "system \(number / 3)", application: "a")
+                    let digest = try #require(AttachmentDigest(Array(repeating: number, count: 32)))
+                    let upload = try await receiving.receiver.beginUpload(of: digest, 1000, for: sender)
+                    #expect(upload != nil)
+                }
+                let newest = streams.removeLast()
+                let error = await #expect(throws: RemoteSystemError.self) { try await newest.read() }
+                let message = error?.message ?? ""
+                #expect(message.contains("this sender sends the most. Try again"), "\(message)")
+                try await receiving.stage.eventually("nothing of it is left") {
+                    (try? files.kept.count(where: { $0.hasPrefix("incoming-") })) == streams.count
+                }
+                await raw.close()
+            }
+        }
+    }
+
     @Test func `the small images of files are counted, also by a process that starts later`() async throws {
         try await AttachmentFiles.with { files in
             let store = StepStore()

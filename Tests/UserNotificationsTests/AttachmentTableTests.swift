@@ -99,13 +99,6 @@ import ValueSets
         }
         let own = self.refusal(100)
         #expect(own?.code == .rateLimited && own?.message.hasPrefix("4 attachments of this sender") == true)
-        for number: UInt8 in 10..<30 { _ = self.refusal(number, of: "\(number % 3)") }
-        #expect(self.table.uploads.count < AttachmentTable.maxUploads)
-        let all = self.refusal(100, of: "0")
-        #expect(all?.code == .rateLimited && all?.message.contains("of at most 16 attachments") == true)
-        // Those that take as many places as they may leave one for another one.
-        let answer1 = self.refusal(101, of: "new")
-        #expect(answer1 == nil)
         for upload in self.table.uploads.values where upload.holder == Self.holder("a") { self.table.fail(upload) }
         let answer2 = self.refusal(102)
         #expect(answer2 == nil)
@@ -115,6 +108,25 @@ import ValueSets
         self.table = other
         let refusal5 = self.refusal(3, bytes: 50_000_000)
         #expect(refusal5?.code == .limitExceeded)
+    }
+
+    @Test mutating func `several senders together leave each further one the places of an equal part`() throws {
+        // They take all places, and open none of the streams.
+        for number: UInt8 in 0..<24 { _ = self.refusal(number, of: "\(number % 6)") }
+        #expect(self.table.uploads.count == AttachmentTable.maxUploads)
+        for number: UInt8 in 100..<102 {
+            let answer = self.refusal(number, of: "new")
+            #expect(answer == nil && self.table.uploads.count == AttachmentTable.maxUploads)
+        }
+        // Taking more would leave another one fewer than that.
+        let more = self.refusal(102, of: "new")
+        #expect(more?.code == .rateLimited && more?.message.contains("the maximum, 2 of them of this sender") == true)
+        for number: UInt8 in 30..<60 { _ = self.refusal(number, of: "\(number % 6)") }
+        let parts = Dictionary(grouping: self.table.uploads.values, by: \.holder).mapValues(\.count)
+        #expect(parts.count == 7 && parts.values.allSatisfy { 2...3 ~= $0 }, "\(parts)")
+        // Programs of this system have places of their own.
+        let local = self.refusal(103, of: "local calendar")
+        #expect(local == nil)
     }
 
     @Test mutating func `a file stays while a notification has it, and ten minutes for one that comes`() throws {

@@ -35,7 +35,7 @@ struct IncomingContinuation: Sendable {
     /// Continues the activity. Returns when the application has continued it.
     ///
     /// - Throws: ``ContinuationError``. The handler has received it before, unless it declined or hangs. An activity
-    ///   that was confirmed and then not continued is returned to its origin, if the connection still exists.
+    ///   that was confirmed and then not continued is returned to its origin, if that can still be reached.
     func run() async throws(ContinuationError) {
         let type = self.source.type
         let decision = await self.clock.first(within: self.options.decisionTimeout) { [handler] in
@@ -115,7 +115,7 @@ struct IncomingContinuation: Sendable {
                 }
                 await confirmed.close()
             } catch {
-                await self.return(continuation, over: confirmed)
+                await self.return(continuation, over: confirmed) { try await self.connect(offer, target).connection }
                 await confirmed.close()
                 throw error
             }
@@ -217,14 +217,31 @@ struct IncomingContinuation: Sendable {
         }
     }
 
-    /// Returns the activity to its origin, which has given it up: the application has failed to continue it.
-    private func `return`(_ continuation: UUID, over connection: AppServiceConnection) async {
+    /// Returns the activity to its origin, which has given it up: the application has failed to continue it. If the
+    /// connection is lost, it is returned over another one.
+    ///
+    /// - Parameter reconnect: opens another connection.
+    private func `return`(
+        _ continuation: UUID,
+        over connection: AppServiceConnection,
+        reconnect: @escaping @Sendable () async throws -> AppServiceConnection
+    ) async {
+        let request = ContinuationRequest.return(continuation: continuation)
         let limit = self.options.decisionTimeout
-        // In a task of its own: also if this one was cancelled.
+        // In a task of its own: also if this one was cancelled. The error of the application counts, so one of the
+        // return is dropped: the other system is gone, or older.
         await self.clock.task {
-            // If the connection was lost, or the origin is older, it is not returned. The error of the application
-            // counts.
-            _ = try? await ContinuationRequest.return(continuation: continuation).send(over: connection, timeout: limit)
+            do {
+                _ = try await request.send(over: connection, timeout: limit)
+            } catch let error as ContinuationError where error.code == .originGone {
+                guard let second = try? await reconnect() else { return }
+                // The continuation belongs to the connection that has confirmed it.
+                let confirmation = ContinuationRequest.confirm(continuation: continuation)
+                if (try? await confirmation.send(over: second, timeout: limit)) != nil {
+                    _ = try? await request.send(over: second, timeout: limit)
+                }
+                await second.close()
+            } catch {}
         }.value
     }
 

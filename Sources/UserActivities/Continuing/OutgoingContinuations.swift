@@ -27,7 +27,8 @@ struct OutgoingContinuations {
 
     private struct Continuation {
         let activity: UUID
-        let link: Link
+        /// `nil` while a confirmed one waits for its receiver, whose connection was lost.
+        var link: Link?
         let holder: QuotaHolder
         var isConfirmed = false
         /// When it may be dropped for another one, or, if it is confirmed, when it cannot be returned any more.
@@ -42,6 +43,8 @@ struct OutgoingContinuations {
     static let maxInAll = 256
     /// The time after which a continuation that is not confirmed is dropped when another one begins at a limit.
     static let unconfirmedTime = Duration.seconds(60)
+    /// The time for which a confirmed continuation waits for its receiver to connect again.
+    static let reconnectingTime = Duration.seconds(60)
     /// The time after its confirmation in which a continuation can be returned. Longer than the maximum of
     /// ``UserActivityHost/Options/continuationTimeout``.
     static let returnTime = Duration.seconds(900)
@@ -98,8 +101,8 @@ struct OutgoingContinuations {
             // Those of others only if all together are too many: a caller at its own limit ends none of them.
             let isFull = self.continuations.count >= Self.maxInAll
             self.continuations = self.continuations.filter { _, continuation in
-                guard !continuation.isConfirmed, isFull || continuation.holder == holder else { return true }
-                return continuation.deadline > now
+                guard isFull || continuation.holder == holder else { return true }
+                return continuation.isConfirmed ? continuation.link != nil : continuation.deadline > now
             }
         }
         guard self.hasPlace(over: link, for: holder), self.rates.tryTake(holder, at: now) else { throw .tooMany }
@@ -202,13 +205,37 @@ struct OutgoingContinuations {
         return true
     }
 
-    /// Forgets the continuations of a connection that has ended. An activity that was not confirmed stays offered.
-    mutating func ended(_ link: Link) {
-        self.continuations = self.continuations.filter { $0.value.link != link }
+    /// A connection has ended. Its continuations are forgotten, and activities that were not confirmed stay offered.
+    ///
+    /// - Parameter isLost: whether the receiver may connect again. What it has confirmed then waits for it.
+    /// - Returns: when to call ``expire(now:)``; `nil` if nothing waits.
+    mutating func ended(_ link: Link, isLost: Bool, now: Instant) -> Instant? {
+        var end: Instant?
+        for (id, continuation) in self.continuations where continuation.link == link {
+            guard isLost, continuation.isConfirmed else {
+                self.continuations[id] = nil
+                continue
+            }
+            self.continuations[id]?.link = nil
+            self.continuations[id]?.deadline = min(continuation.deadline, now + Self.reconnectingTime)
+            end = now + Self.reconnectingTime
+        }
+        return end
+    }
+
+    /// Forgets what has waited too long for its receiver.
+    mutating func expire(now: Instant) {
+        self.continuations = self.continuations.filter { $0.value.link != nil || $0.value.deadline > now }
     }
 }
 
 extension ContinuationError {
+    static let sendingDisabled = Self(
+        .disabled,
+        "Hand-off from this application is switched off.",
+        side: .remote
+    )
+
     init(_ refusal: OutgoingContinuations.Refusal) {
         switch refusal {
         case .unknown:

@@ -200,7 +200,7 @@ final class ActivityOrigin: Sendable {
         // Before anything that costs time: the settings, the voucher, and what the application saves.
         let activity = try self.begin(continuation, of: id, over: link, for: caller)
         do {
-            guard self.permissions.now.sending else { throw Self.disabled }
+            guard self.permissions.now.sending else { throw ContinuationError.sendingDisabled }
             var own: OwnVoucher?
             if !isWebpageOnly || caller.authorizationKind != .sameUser {
                 own = await self.proofs.own(for: caller.systemID, about: id)
@@ -220,11 +220,7 @@ final class ActivityOrigin: Sendable {
             response[ContinuationResponse.voucher] = own.map { .data(Data($0.bytes)) }
             return response
         } catch {
-            let released = self.state.withLock { state in
-                state.continuations.fail(continuation)
-                return state.releaseActivities()
-            }
-            withExtendedLifetime(released) {}
+            self.change { $0.fail(continuation) }
             throw error
         }
     }
@@ -287,7 +283,7 @@ final class ActivityOrigin: Sendable {
         }
         // While the application saved, it may have ended the offer, or the user may have switched sending off. Checked
         // after the content was read, so that nothing is sent that the application added after the end.
-        guard self.permissions.now.sending else { throw Self.disabled }
+        guard self.permissions.now.sending else { throw ContinuationError.sendingDisabled }
         try self.state.withLock { state throws(ContinuationError) in
             do throws(OutgoingContinuations.Refusal) {
                 try state.continuations.checkOffer(of: activity.id)
@@ -425,19 +421,23 @@ final class ActivityOrigin: Sendable {
     }
 
     /// Forgets what a connection has begun.
-    func ended(_ link: ObjectIdentifier) {
-        let released = self.state.withLock { state in
-            state.continuations.ended(link)
-            return state.releaseActivities()
+    ///
+    /// - Parameter isLost: whether the receiver may connect again.
+    func ended(_ link: ObjectIdentifier, isLost: Bool) {
+        let now = self.clock.now
+        guard let end = self.change({ $0.ended(link, isLost: isLost, now: now) }) else { return }
+        _ = self.clock.task { [weak self, clock] in
+            guard (try? await clock.sleep(until: end)) != nil else { return }
+            self?.change { $0.expire(now: end) }
         }
-        withExtendedLifetime(released) {}
     }
 
-    private static let disabled = ContinuationError(
-        .disabled,
-        "Hand-off from this application is switched off.",
-        side: .remote
-    )
+    /// Changes the continuations, and gives up the activities that none of them needs any more.
+    private func change<Result: Sendable>(_ change: (inout OutgoingContinuations) -> Result) -> Result {
+        let (result, released) = self.state.withLock { (change(&$0.continuations), $0.releaseActivities()) }
+        withExtendedLifetime(released) {}
+        return result
+    }
 }
 
 extension ActivityOrigin: ActivityPublisher {

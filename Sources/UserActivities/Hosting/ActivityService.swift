@@ -78,7 +78,7 @@ struct ActivityService: AppServiceProvider {
     }
 
     func connectionClosed(_ connection: AppServiceConnection, status: AppServiceClosedStatus) {
-        self.origin.ended(ObjectIdentifier(connection))
+        self.origin.ended(ObjectIdentifier(connection), isLost: status == .unknown)
     }
 }
 

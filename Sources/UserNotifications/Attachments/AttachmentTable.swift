@@ -70,6 +70,8 @@ struct AttachmentTable {
 
     /// Begins to receive a file.
     ///
+    /// If all places are taken, one that receives nothing yet gets the newest place of the one that receives most.
+    ///
     /// - Returns: `nil` if it is here already.
     mutating func begin(
         _ digest: AttachmentDigest,
@@ -86,28 +88,38 @@ struct AttachmentTable {
             self.files[digest]?.expires = max(file.expires, now + Self.waitingTime)
             return nil
         }
-        try self.checkPlace(for: holder)
         try self.checkRoom(for: byteCount, of: holder)
+        try self.makePlace(for: holder)
         self.lastNumber += 1
         let upload = Upload(number: self.lastNumber, digest: digest, byteCount: byteCount, holder: holder)
         self.uploads[upload.number] = upload
         return upload
     }
 
-    private func checkPlace(for holder: Holder) throws(NotificationError) {
-        var places = KeyedLimiter<Holder>(total: Self.maxUploads, perKey: Self.maxUploadsOfHolder, sharesOfFree: 2)
-        for upload in self.uploads.values where upload.holder.isLocal == holder.isLocal {
-            places.add(1, for: upload.holder)
-        }
-        guard places.capacity(for: holder) != .free else { return }
-        let own = places.count(of: holder)
-        throw NotificationError(
-            .rateLimited,
-            own >= Self.maxUploadsOfHolder
-                ? "\(own) attachments of this sender are received now, the maximum. Try again in a moment."
-                : "\(places.count) of at most \(Self.maxUploads) attachments are received now, \(own) of them of this "
-                    + "sender. Try again in a moment."
+    private mutating func makePlace(for holder: Holder) throws(NotificationError) {
+        let uploads = Dictionary(
+            grouping: self.uploads.values.filter { $0.holder.isLocal == holder.isLocal },
+            by: \.holder
         )
+        let own = uploads[holder]?.count ?? 0
+        let all = uploads.values.reduce(0) { $0 + $1.count }
+        guard own < Self.maxUploadsOfHolder else {
+            throw NotificationError(
+                .rateLimited,
+                "\(own) attachments of this sender are received now, the maximum. Try again in a moment."
+            )
+        }
+        guard all >= Self.maxUploads else { return }
+        guard let most = uploads.values.max(by: { $0.count < $1.count }), most.count > own + 1,
+            let newest = most.max(by: { $0.number < $1.number })
+        else {
+            throw NotificationError(
+                .rateLimited,
+                "\(all) attachments are received now, the maximum, \(own) of them of this sender. Try again in a "
+                    + "moment."
+            )
+        }
+        self.uploads[newest.number] = nil
     }
 
     private func checkRoom(for byteCount: Int64, of holder: Holder) throws(NotificationError) {

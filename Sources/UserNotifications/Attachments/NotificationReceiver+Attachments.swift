@@ -29,19 +29,11 @@ extension NotificationReceiver {
         try self.received.admit(sender, self.clock.now)
         self.collectAttachments()
         await self.recheck(digest, attachmentDirectory)
-        guard
-            let upload = try self.attachments.begin(
-                digest,
-                byteCount,
-                of: AttachmentTable.Holder(sender),
-                self.clock.now
-            )
-        else {
-            return [:]
-        }
+        guard let upload = try self.beginUpload(of: digest, byteCount, for: sender) else { return [:] }
         do {
             try await attachmentDirectory.create()
             let offer = try connection.offerStream()
+            self.endingUploads[upload.number] = { _ in offer.withdraw() }
             _ = self.clock.task { await self.receive(upload, offer, attachmentDirectory) }
             return ["Ticket": offer.ticket]
         } catch {
@@ -49,6 +41,21 @@ extension NotificationReceiver {
             throw error as? NotificationError ?? NotificationError(.rateLimited, "\(error)")
         }
     }
+
+    /// Begins to receive a file, and ends the upload that has lost its place to it.
+    func beginUpload(
+        of digest: AttachmentDigest,
+        _ byteCount: Int64,
+        for sender: NotificationSender
+    ) throws(NotificationError) -> AttachmentTable.Upload? {
+        let holder = AttachmentTable.Holder(sender)
+        let upload = try self.attachments.begin(digest, byteCount, of: holder, self.clock.now)
+        for (number, end) in self.endingUploads where self.attachments.uploads[number] == nil { end(Self.lostPlace) }
+        return upload
+    }
+
+    private static let lostPlace =
+        "Too many attachments are received now, and this sender sends the most. Try again in a moment."
 
     /// Forgets a file that is here already if another program of the user has changed or removed it. It is received
     /// again then, also for the notifications that have it. A file that cannot be read now stays; one of an earlier
@@ -75,9 +82,14 @@ extension NotificationReceiver {
     ) async {
         var stream: RemoteSystemStream?
         let path = directory.incomingPath(upload.number)
+        defer { self.endingUploads[upload.number] = nil }
         do {
             let opened = try await offer.opened()
             stream = opened
+            self.endingUploads[upload.number] = { opened.abort($0) }
+            guard self.attachments.uploads[upload.number] != nil else {
+                throw NotificationError(.rateLimited, Self.lostPlace)
+            }
             let limit = opened.abort(
                 after: AttachmentTable.waitingTime,
                 self.clock,
@@ -161,12 +173,7 @@ extension NotificationReceiver {
         let file = try await AttachmentFile.read(path: path)
         var attachment = NotificationAttachment(identifier, file, isThumbnailHidden: isThumbnailHidden)
         await self.recheck(file.digest, attachmentDirectory)
-        if let upload = try self.attachments.begin(
-            file.digest,
-            file.byteCount,
-            of: AttachmentTable.Holder(sender),
-            self.clock.now
-        ) {
+        if let upload = try self.beginUpload(of: file.digest, file.byteCount, for: sender) {
             let incoming = attachmentDirectory.incomingPath(upload.number)
             do throws(NotificationError) {
                 try await attachmentDirectory.create()

@@ -34,6 +34,8 @@ package actor NotificationReceiver: Service {
     let imageScaler: (any ImageScaler)?
     var badges = Badges()
     var attachments = AttachmentTable()
+    /// Ends the uploads of other systems for a reason, by their numbers.
+    var endingUploads: [UInt64: @Sendable (String) -> Void] = [:]
     /// A file that comes again while it is removed stays.
     var attachmentCalls = SerialCalls()
     var imageTurns = ImageTurns()
