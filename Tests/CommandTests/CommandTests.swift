@@ -54,6 +54,24 @@ extension CommandTests {
         }
 
         @Test(arguments: [
+            (["list", "--wait", "50ms"], "--wait takes 0.1 to 3600 seconds, not 0.05."),
+            (["notifications", "list", "--search-time", "2h"], "--search-time takes 0.1 to 3600 seconds, not 7200"),
+            (["ping", "somewhere", "--interval", "1d"], "--interval takes 0 to 3600 seconds, not 86400"),
+            (["call", "somewhere", "x", "--timeout", "2d"], "--timeout takes 0.001 to 86400 seconds, not 172800"),
+            (
+                ["activities", "offer", "com.example.reading", "--for", "25h"],
+                "--for takes 1 to 86400 seconds, not 90000"
+            ),
+        ])
+        func `each option with a time takes a unit`(arguments: [String], says: String) async throws {
+            try await Sandbox.with { sandbox in
+                let finished = try await sandbox.start(arguments).finish()
+                #expect(finished.status == 64)
+                #expect(finished.errors.contains(says), "\(finished.errors)")
+            }
+        }
+
+        @Test(arguments: [
             ["frobnicate"], ["list", "--frobnicate"], ["list", "--loopback", "--interface", "eth0"],
             ["list", "--wait", "0"], ["list", "--wait", "soon"], ["watch", "--filter", "kind"],
             ["watch", "--filter", "colour=red"], ["watch", "--filter", "platform=plan9"], ["ping", "--count", "0"],

@@ -46,11 +46,11 @@ struct ActivitiesOfferCommand: Subcommand {
         name: .customLong("for"),
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The time after which the offer ends, in seconds. Range: 1 to 86400. Defaults to no end.",
-            valueName: "seconds"
+            "The time after which the offer ends, \(EnteredTime.form). Range: 1 to 86400 (1d). Defaults to no end.",
+            valueName: "time"
         )
     )
-    var seconds: Int?
+    var time: EnteredTime?
 
     @Option(
         help: ArgumentHelp(
@@ -68,7 +68,7 @@ struct ActivitiesOfferCommand: Subcommand {
         if let applicationID, !applicationID.isName {
             throw ValidationError("--application-id takes \(String.nameForm).")
         }
-        if let seconds, !(1...86_400).contains(seconds) {
+        if let seconds = self.time?.seconds, !(1...86_400).contains(seconds) {
             throw ValidationError("--for takes 1 to 86400 seconds, not \(seconds).")
         }
         guard ActivityTypeName.isValid(self.type) else {
@@ -84,7 +84,7 @@ struct ActivitiesOfferCommand: Subcommand {
         let activity = UserActivity(type: self.type, title: self.title)
         activity.userInfo = try MessageField.message(self.fields, for: nil, isSent: false)
         activity.webpageURL = self.webpage.flatMap { URL(string: $0) }
-        activity.expirationDate = self.seconds.map { Date.now + TimeInterval($0) }
+        activity.expirationDate = self.time.map { Date.now + $0.seconds }
         // The content does not change any more, so what no system could receive is refused before it is offered.
         try activity.checkContent()
         let outcome = Outcome()

@@ -67,11 +67,12 @@ struct CallCommand: Subcommand {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The timeout of the whole call, including the start of the application. Range: 0.001 to 86400.",
-            valueName: "seconds"
+            "The timeout of the whole call, including the start of the application. Range: 0.001 to 86400 "
+                + "seconds.",
+            valueName: "time"
         )
     )
-    var timeout = 30.0
+    var timeout = EnteredTime(seconds: 30)
 
     @OptionGroup var nearby: NearbyOptions
     @OptionGroup var names: NameOptions
@@ -87,8 +88,8 @@ struct CallCommand: Subcommand {
         guard self.application?.isName ?? true else {
             throw ValidationError("--application takes \(String.nameForm).")
         }
-        guard (0.001...86_400).contains(self.timeout) else {
-            throw ValidationError("--timeout takes 0.001 to 86400 seconds, not \(self.timeout).")
+        guard (0.001...86_400).contains(self.timeout.seconds) else {
+            throw ValidationError("--timeout takes 0.001 to 86400 seconds, not \(self.timeout.seconds).")
         }
         guard !self.describe || self.fields.isEmpty else {
             throw ValidationError("--describe takes no fields.")
@@ -130,7 +131,7 @@ struct CallCommand: Subcommand {
                 service: service,
                 message: self.fields.isEmpty ? nil : message,
                 count: self.count,
-                timeout: .seconds(self.timeout),
+                timeout: self.timeout.duration,
                 output: output
             ).run()
         }
@@ -144,7 +145,7 @@ struct CallCommand: Subcommand {
                     responseSchema: service.responseSchema ?? .full
                 ),
                 request: RemoteSystemConnectionRequest(application: application),
-                timeout: .seconds(self.timeout)
+                timeout: self.timeout.duration
             )
         }
         return try Self.report(response, output)

@@ -52,11 +52,12 @@ struct LaunchCommand: Subcommand {
 
     @Option(
         help: ArgumentHelp(
-            "How long to wait for an application to start on the system and to respond. Range: 0.001 to 86400.",
-            valueName: "seconds"
+            "How long to wait for an application to start on the system and to respond. Range: 0.001 to 86400 "
+                + "seconds.",
+            valueName: "time"
         )
     )
-    var timeout = 30.0
+    var timeout = EnteredTime(seconds: 30)
 
     @OptionGroup var names: NameOptions
     @OptionGroup var search: SearchOptions
@@ -72,8 +73,8 @@ struct LaunchCommand: Subcommand {
         } catch let error as RemoteSystemError {
             throw ValidationError(error.message)
         }
-        guard (0.001...86_400).contains(self.timeout) else {
-            throw ValidationError("--timeout takes 0.001 to 86400 seconds, not \(self.timeout).")
+        guard (0.001...86_400).contains(self.timeout.seconds) else {
+            throw ValidationError("--timeout takes 0.001 to 86400 seconds, not \(self.timeout.seconds).")
         }
         for id in self.applications where !id.isName {
             throw ValidationError("--application takes \(String.nameForm).")
@@ -99,7 +100,7 @@ struct LaunchCommand: Subcommand {
                     requiresPreferredApplication: !self.applications.isEmpty
                 ),
                 inputData: input,
-                timeout: .seconds(self.timeout)
+                timeout: self.timeout.duration
             )
             return (system, result)
         }

@@ -33,15 +33,15 @@ struct LocalNotificationsOptions: ParsableArguments {
         name: .customLong("search-time"),
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The maximum time to look for the host daemon, in seconds. Range: 0.1 to 3600.",
-            valueName: "seconds"
+            "The maximum time to look for the host daemon, such as 10 or 500ms. Range: 0.1 to 3600 seconds.",
+            valueName: "time"
         )
     )
-    var searchTime = 5.0
+    var searchTime = EnteredTime(seconds: 5)
 
     func validate() throws {
-        guard (0.1...3600).contains(self.searchTime) else {
-            throw ValidationError("--search-time takes 0.1 to 3600 seconds.")
+        guard (0.1...3600).contains(self.searchTime.seconds) else {
+            throw ValidationError("--search-time takes 0.1 to 3600 seconds, not \(self.searchTime.seconds).")
         }
     }
 
@@ -51,7 +51,7 @@ struct LocalNotificationsOptions: ParsableArguments {
 
     /// Connects to the host daemon of this system.
     func open(_ common: CommonOptions) async throws -> LocalNotifications {
-        try await LocalNotifications.open(self.configuration(common), within: .seconds(self.searchTime))
+        try await LocalNotifications.open(self.configuration(common), within: self.searchTime.duration)
     }
 
     /// Runs `body` with a connection to the host daemon of this system, and cancels it on SIGINT or SIGTERM.

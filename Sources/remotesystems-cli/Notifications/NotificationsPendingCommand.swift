@@ -39,7 +39,7 @@ struct NotificationsPendingCommand: Subcommand {
         guard let system else { return try await self.options.open(self.common) }
         let finder = SystemFinder(
             system,
-            wait: .seconds(self.options.searchTime),
+            wait: self.options.searchTime.duration,
             self.options.configuration(self.common),
             acceptsName: self.names.acceptsName,
             program: .hostDaemon

@@ -59,11 +59,11 @@ struct NotifyCommand: Subcommand {
         name: .customLong("search-time"),
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The maximum time to look for systems, in seconds. Range: 0.1 to 3600.",
-            valueName: "seconds"
+            "The maximum time to look for systems, such as 10 or 500ms. Range: 0.1 to 3600 seconds.",
+            valueName: "time"
         )
     )
-    var searchTime = 5.0
+    var searchTime = EnteredTime(seconds: 5)
 
     @OptionGroup var names: NameOptions
     @OptionGroup var network: NetworkOptions
@@ -114,8 +114,8 @@ struct NotifyCommand: Subcommand {
                     + "\(self.later ? "--application or --category" : "--wait, --application or --category")."
             )
         }
-        guard (0.1...3600).contains(self.searchTime) else {
-            throw ValidationError("--search-time takes 0.1 to 3600 seconds.")
+        guard (0.1...3600).contains(self.searchTime.seconds) else {
+            throw ValidationError("--search-time takes 0.1 to 3600 seconds, not \(self.searchTime.seconds).")
         }
     }
 
@@ -133,7 +133,7 @@ struct NotifyCommand: Subcommand {
         let run = NotifyRun(
             broadcast: broadcast,
             configuration: configuration,
-            searchTime: .seconds(self.searchTime),
+            searchTime: self.searchTime.duration,
             isLater: self.later,
             output: output
         )

@@ -45,9 +45,9 @@ struct PingCommand: Subcommand {
     @Option(
         name: .shortAndLong,
         parsing: .unconditional,
-        help: ArgumentHelp("The time between messages, in seconds. Range: 0 to 3600.", valueName: "seconds")
+        help: ArgumentHelp("The time between messages, such as 500ms. Range: 0 to 3600 seconds.", valueName: "time")
     )
-    var interval = 0.2
+    var interval = EnteredTime(seconds: 0.2)
 
     @Option(
         parsing: .unconditional,
@@ -55,10 +55,10 @@ struct PingCommand: Subcommand {
             "The timeout for the connection, including the start of an application (defaults to 15), and for each "
                 + "response (defaults to 5). Finding the system has its own timeouts: --wait, and 5 seconds for an "
                 + "address.",
-            valueName: "seconds"
+            valueName: "time"
         )
     )
-    var timeout: Double?
+    var timeout: EnteredTime?
 
     @Option(
         help: ArgumentHelp("The app service to ping.", valueName: "name"),
@@ -78,13 +78,13 @@ struct PingCommand: Subcommand {
         guard (0...16_000_000).contains(self.size) else {
             throw ValidationError("--size takes 0 to 16000000 bytes, not \(self.size).")
         }
-        guard (0...3600).contains(self.interval) else {
-            throw ValidationError("--interval takes 0 to 3600 seconds, not \(self.interval).")
+        guard (0...3600).contains(self.interval.seconds) else {
+            throw ValidationError("--interval takes 0 to 3600 seconds, not \(self.interval.seconds).")
         }
         guard self.service.isName else {
             throw ValidationError("--service takes \(String.nameForm).")
         }
-        guard (0.001...86_400).contains(self.timeout ?? 1) else {
+        guard (0.001...86_400).contains(self.timeout?.seconds ?? 1) else {
             throw ValidationError("--timeout takes 0.001 to 86400 seconds.")
         }
         try self.search.validate(system: self.system)
@@ -105,8 +105,8 @@ struct PingCommand: Subcommand {
             service: self.service,
             count: self.count,
             size: self.size,
-            interval: .seconds(self.interval),
-            timeout: self.timeout.map { .seconds($0) },
+            interval: self.interval.duration,
+            timeout: self.timeout?.duration,
             output: output
         )
         let statistics = try await run.run()

@@ -13,19 +13,19 @@ struct SearchOptions: ParsableArguments {
         name: [.customLong("wait"), .customLong("search-time")],
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The maximum time to look for systems, in seconds. Range: 0.1 to 3600.",
-            valueName: "seconds"
+            "The maximum time to look for systems, such as 10 or 500ms. Range: 0.1 to 3600 seconds.",
+            valueName: "time"
         )
     )
-    var seconds = 5.0
+    var time = EnteredTime(seconds: 5)
 
     @OptionGroup var state: StateOptions
 
-    var wait: Duration { .seconds(self.seconds) }
+    var wait: Duration { self.time.duration }
 
     func validate() throws {
-        guard (0.1...3600).contains(self.seconds) else {
-            throw ValidationError("--wait takes 0.1 to 3600 seconds, not \(self.seconds).")
+        guard (0.1...3600).contains(self.time.seconds) else {
+            throw ValidationError("--wait takes 0.1 to 3600 seconds, not \(self.time.seconds).")
         }
     }
 

@@ -3,13 +3,18 @@
 
 import ArgumentParser
 
-/// A time that the user enters: a number of seconds, or a number with a unit, such as `90s`, `10m`, `2h` or `1d`.
+/// A time that the user enters: a number of seconds, or a number with a unit, such as `500ms`, `90s`, `10m`, `2h` or
+/// `1d`.
 struct EnteredTime: ExpressibleByArgument {
     /// What a help says about the form.
     static let form = "such as 90s, 10m, 2h or 1d; a number without a unit is in seconds"
+    private static let units = [("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86_400)]
 
     /// Not checked: it may be negative, infinite or no number.
     let seconds: Double
+
+    /// The number of seconds as a duration. Only for a number that was checked.
+    var duration: Duration { .seconds(self.seconds) }
 
     var defaultValueDescription: String { Int(exactly: self.seconds).map { "\($0)" } ?? "\(self.seconds)" }
 
@@ -20,10 +25,9 @@ struct EnteredTime: ExpressibleByArgument {
             self.seconds = seconds
             return
         }
-        let units: [Character: Double] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
-        guard let unit = argument.last.flatMap({ units[$0] }), let number = Double(argument.dropLast()) else {
-            return nil
-        }
-        self.seconds = number * unit
+        guard let (unit, seconds) = Self.units.first(where: { argument.hasSuffix($0.0) }),
+            let number = Double(argument.dropLast(unit.count))
+        else { return nil }
+        self.seconds = number * seconds
     }
 }
