@@ -120,7 +120,7 @@ extension CommandTests {
             try await Sandbox.with { sandbox in
                 let list = try await sandbox.run("topic", "--json")
                 let topics = list.json.compactMap { $0["topic"] as? String }
-                #expect(topics == ["json", "exit-status", "host", "manifest", "findings"])
+                #expect(topics == ["json", "exit-status", "host", "manifest", "findings", "notifications"])
                 for topic in topics {
                     let text = try await sandbox.run("topic", topic)
                     #expect(text.status == 0)

@@ -176,6 +176,25 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `a script with an own id has its own permission`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { _, _ in
+                    let permit = ["notifications", "permit", "denied", "--application", "com.example.build"]
+                    #expect(try await daemon.finish(permit + ["--loopback"]).0 == 0)
+                    let notify = ["notify", "--all", "--title", "Built", "--loopback"]
+                    let (denied, lines) = try await daemon.finish(notify + ["--sender-id", "com.example.build"])
+                    #expect(denied == 2 && lines.joined().contains("does not permit"), "\(lines)")
+                    for id in ["com.example.deploy", nil] {
+                        let arguments = notify + (id.map { ["--sender-id", $0] } ?? [])
+                        let (status, lines) = try await daemon.finish(arguments)
+                        #expect(status == 0, "\(lines)")
+                    }
+                    let (wrong, error) = try await daemon.finish(notify + ["--sender-id", "a\nb"])
+                    #expect(wrong == 64, "\(error)")
+                }
+            }
+        }
+
         @Test func `a notification without a text is refused before it is sent`() async throws {
             try await Daemon.with { daemon in
                 let (status, lines) = try await daemon.finish(["notify", "--all", "--title", "", "--loopback"])

@@ -138,7 +138,11 @@ enum MessageBus: String, Sendable {
                 cancellable.object,
                 &error
             )
-        else { throw unsafe Self.failure(error) }
+        else {
+            var failure = unsafe Self.failure(error)
+            failure.message = "The \(self) bus cannot be reached: \(failure.message)"
+            throw failure
+        }
         defer {
             unsafe g_dbus_connection_close_sync(connection, nil, nil)
             unsafe g_object_unref(UnsafeMutableRawPointer(connection))

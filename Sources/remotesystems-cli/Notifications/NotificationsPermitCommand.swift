@@ -27,7 +27,7 @@ struct NotificationsPermitCommand: Subcommand {
             for all its systems. The strictest permission counts.
 
             'remotesystems notifications list --json' prints the ids of applications. All scripts of a system that \
-            use 'remotesystems notify' are one application, 'remote-systems.command.notify'.
+            use 'remotesystems notify' without '--sender-id' are one application, 'remote-systems.command.notify'.
             """
     )
 

@@ -56,6 +56,16 @@ struct NotifyCommand: Subcommand {
     var later = false
 
     @Option(
+        name: .customLong("sender-id"),
+        help: ArgumentHelp(
+            "The application id under which systems permit, deny and limit its notifications. Defaults to "
+                + "\(Self.applicationID), which all commands without this option share.",
+            valueName: "id"
+        )
+    )
+    var senderID: String?
+
+    @Option(
         name: .customLong("search-time"),
         parsing: .unconditional,
         help: ArgumentHelp(
@@ -69,6 +79,8 @@ struct NotifyCommand: Subcommand {
     @OptionGroup var network: NetworkOptions
     @OptionGroup var state: StateOptions
     @OptionGroup var common: CommonOptions
+
+    private static let applicationID = "remote-systems.command.notify"
 
     /// The arguments with `--wait=10` as two words. The parser ignores what follows the equals sign of an option whose
     /// value may be missing.
@@ -102,6 +114,9 @@ struct NotifyCommand: Subcommand {
         }
         try self.network.validate(system: self.system)
         try self.names.validate(system: self.system)
+        if let senderID, !senderID.isName {
+            throw ValidationError("--sender-id takes \(String.nameForm).")
+        }
         guard (1...2_592_000).contains(self.wait?.seconds ?? 1) else {
             throw ValidationError(Self.waitRange)
         }
@@ -123,12 +138,13 @@ struct NotifyCommand: Subcommand {
         var notification = try self.content.notification(reportsDismissal: self.wait != nil)
         // The command has ended when the user responds.
         notification.isOneWay = self.wait == nil
-        let configuration = RemoteSystemsConfiguration(
+        var configuration = RemoteSystemsConfiguration(
             "notify",
             self.network,
             self.state,
             logger: self.common.logger()
         )
+        if let senderID { configuration.applicationID = senderID }
         let broadcast = NotificationBroadcast(notification)
         let run = NotifyRun(
             broadcast: broadcast,

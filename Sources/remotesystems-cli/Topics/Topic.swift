@@ -11,6 +11,7 @@ enum Topic: String, CaseIterable, Encodable {
     case host
     case manifest
     case findings
+    case notifications
 
     /// The topic in one line.
     var summary: String {
@@ -20,6 +21,7 @@ enum Topic: String, CaseIterable, Encodable {
         case .host: "the configuration of the host daemon"
         case .manifest: "the file that makes an application known to the host daemon"
         case .findings: "what 'remotesystems doctor' checks"
+        case .notifications: "who may send notifications, and their limits"
         }
     }
 
@@ -31,6 +33,7 @@ enum Topic: String, CaseIterable, Encodable {
         case .host: Self.hostText
         case .manifest: Self.manifestText
         case .findings: Self.findingsText
+        case .notifications: Self.notificationsText
         }
     }
 
