@@ -32,6 +32,11 @@ package struct TrustStore: Sendable {
             self.certificate = certificate
             self.successions = successions
         }
+
+        /// Hashes the certificate's bytes at once. The array's own `hash(into:)` hashes them one by one.
+        package func hash(into hasher: inout Hasher) {
+            unsafe self.certificate.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+        }
     }
 
     /// The result for a trusted peer.
