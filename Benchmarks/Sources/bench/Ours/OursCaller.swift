@@ -14,19 +14,18 @@ struct OursCaller: Caller {
     private static let service = AppServiceDescription(name: Ours.service, requestSchema: .full, responseSchema: .full)
 
     func open() async throws -> any Line {
-        let line: any Line
         switch form {
         case .scoped:
-            line = OursScopedLine(Self.service, request)
+            return try await OursScopedLine.open(Self.service, request)
         case .fromPool:
             let connection = AppServiceConnection(to: Self.service)
             guard try await connection.open(request) == .success else {
                 throw connection.openError ?? BenchError("The connection was not opened, and no reason was given.")
             }
-            line = OursLine(connection: connection)
+            let line = OursLine(connection: connection)
+            try await line.exchangeFirst()
+            return line
         }
-        _ = try await line.exchange(.roundTrip, until: Limit(count: 1, seconds: 10))
-        return line
     }
 }
 
@@ -48,6 +47,10 @@ private struct OursLine: RoundTripLine {
         }
     }
 
+    func exchangeFirst() async throws {
+        _ = try await exchange(.roundTrip, until: Limit(count: 1, seconds: 10))
+    }
+
     func close() async {
         await connection.close()
     }
@@ -64,13 +67,16 @@ private struct OursScopedLine: Line {
     private let jobs: AsyncStream<Job>.Continuation
     private let scope: Task<Void, Never>
 
-    init(_ service: AppServiceDescription, _ request: RemoteSystemConnectionRequest) {
+    /// Opens a connection. Its first exchange is in its scope's body, as in an application.
+    static func open(_ service: AppServiceDescription, _ request: RemoteSystemConnectionRequest) async throws -> Self {
         let (jobs, continuation) = AsyncStream.makeStream(of: Job.self, bufferingPolicy: .bufferingOldest(1))
-        self.jobs = continuation
-        scope = Task {
+        let (opened, opening) = AsyncThrowingStream.makeStream(of: Void.self)
+        let scope = Task.immediate {
             do {
                 try await AppServiceConnection.with(service, request) { connection in
                     let line = OursLine(connection: connection)
+                    try await line.exchangeFirst()
+                    opening.finish()
                     for await job in jobs {
                         do {
                             job.done.resume(returning: try await line.exchange(job.load, until: job.limit))
@@ -80,9 +86,12 @@ private struct OursScopedLine: Line {
                     }
                 }
             } catch {
+                opening.finish(throwing: error)
                 for await job in jobs { job.done.resume(throwing: error) }
             }
         }
+        for try await _ in opened {}
+        return Self(jobs: continuation, scope: scope)
     }
 
     func exchange(_ load: Load, until limit: Limit) async throws -> Measurement {
