@@ -83,6 +83,30 @@ extension DesktopTests {
             }
         }
 
+        @Test func `a program on the bus schedules a notification, and removes one that waits`() async throws {
+            try await OneDesktop.withBusInterface { desktop in
+                let add = { (id: String, delay: String) in
+                    "attempt('Add', '(sssa(ss)a{sv})', '\(id)', '\(id)', '', [], "
+                        + "{'delay': GLib.Variant('d', \(delay)), 'badge': GLib.Variant('u', 3)})"
+                }
+                let caller = try desktop.call("org.example.caller", add("soon", "0.5"), add("later", "3600"))
+                #expect(try await caller.exit(within: .seconds(60)) == 0, "\(caller.lines)")
+                #expect(caller.lines == ["registered", "done", "done"])
+                _ = try await desktop.notified("soon")
+                let pending = try await desktop.system.command("notifications", "pending")
+                #expect(pending.contains("later") && !pending.contains("soon"), "\(pending)")
+                let removing = try desktop.call(
+                    "org.example.caller",
+                    "attempt('Remove', '(as)', ['soon', 'later'])",
+                    "attempt('Ask', '(sssa(ss)a{sv})', '', 'T', '', [], {'delay': GLib.Variant('d', 1)})"
+                )
+                #expect(try await removing.exit(within: .seconds(60)) == 0, "\(removing.lines)")
+                #expect(removing.lines == ["registered", "done", "InvalidArgument"])
+                let left = try await desktop.system.command("notifications", "pending")
+                #expect(!left.contains("later"), "\(left)")
+            }
+        }
+
         @Test func `a program in Python receives responses also from a daemon that was restarted`() async throws {
             try await OneDesktop.withBusInterface { desktop in
                 let inviting = try desktop.invite("invite", "lunch", "Lunch")

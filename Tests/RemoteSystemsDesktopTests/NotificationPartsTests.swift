@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import UserNotifications
 import ValueSets
 
 @testable import RemoteSystemsDesktop
@@ -30,6 +31,16 @@ import ValueSets
         let ids = { (count: Int) in Value.array([Value](repeating: "a0", count: count)) }
         #expect(Self.error(actions: 2, ["foreground": ids(2)]) == nil)
         #expect(Self.error(actions: 2, ["foreground": ids(3)])?.code == "invalidArgument")
+    }
+
+    @Test(arguments: [0, -1, 315_360_001, .infinity, .nan] as [Double])
+    func `a delay has a range, as the trigger has`(seconds: Double) throws {
+        #expect(Self.error(actions: 0, ["delay": .double(seconds)])?.code == "invalidArgument")
+        #expect(Self.error(actions: 0, ["delay": 60])?.code == "invalidArgument")
+        #expect(Self.error(actions: 0, ["badge": .integer(-1)])?.code == "limitExceeded")
+        let options: ValueSet = ["delay": .double(60), "badge": .integer(3)]
+        let (request, _) = try NotificationParts(id: "i", title: "T", body: "", actions: [], options: options).request()
+        #expect(request.trigger == .timeInterval(.seconds(60)) && request.content.badge == 3)
     }
 
     @Test(arguments: [NotificationBusInterface.interface, ActivityBusInterface.interface])

@@ -46,6 +46,9 @@ extension NotificationBusCall: BusCall {
                 actions: arguments.pairs(at: 3),
                 options: try arguments.dictionary(at: 4)
             )
+            guard parts.options["delay"] == nil else {
+                throw .invalid("A question is shown at once. 'delay' is an option of 'Add'.")
+            }
             // The call waits: its program learns each way in which the question ends.
             parts.options["dismissal"] = true
             guard case (let request, let category?) = try parts.request() else {
@@ -69,6 +72,7 @@ struct NotificationParts {
     /// The notification, with a category of its own if it has actions or reports its dismissal.
     func request() throws(BusCallError) -> (NotificationRequest, NotificationCategory?) {
         var content = NotificationContent(title: self.title, body: self.body)
+        var trigger: NotificationTrigger?
         var category = NotificationCategory(
             identifier: Self.category,
             actions: self.actions.map { NotificationAction(identifier: .init($0), title: $1) }
@@ -86,6 +90,12 @@ struct NotificationParts {
             case ("thread", .string(let thread)): content.threadIdentifier = thread
             case ("relevance", .double(let score)): content.relevanceScore = score
             case ("sound", .bool(let hasSound)): content.sound = hasSound ? .standard : nil
+            case ("badge", .integer(let number)): content.badge = Int(clamping: number)
+            case ("delay", .double(let seconds)):
+                guard (0.001...315_360_000).contains(seconds) else {
+                    throw .invalid("The option 'delay' takes 0.001 to 315360000 seconds.")
+                }
+                trigger = .timeInterval(.seconds(seconds))
             case ("dismissal", .bool(let isReported)): if isReported { category.options = .customDismissAction }
             case ("text_action", .string(let id)):
                 guard let index = category.actions.firstIndex(where: { $0.identifier.rawValue == id }) else {
@@ -112,7 +122,7 @@ struct NotificationParts {
         }
         let hasCategory = !category.actions.isEmpty || !category.options.isEmpty
         if hasCategory { content.categoryIdentifier = category.identifier }
-        let request = NotificationRequest(identifier: self.id, content: content)
+        let request = NotificationRequest(identifier: self.id, content: content, trigger: trigger)
         do throws(NotificationError) {
             try category.validate()
             try request.validate()

@@ -47,6 +47,7 @@ actor NotificationBusPrograms: BusPrograms {
             return []
         case .remove(let identifiers):
             let program = try self.program(sender)
+            try await program.center.removePendingNotifications(withIdentifiers: identifiers)
             try await program.center.removeDeliveredNotifications(withIdentifiers: identifiers)
             for identifier in identifiers { program.questions[identifier]?.finish() }
             return []
