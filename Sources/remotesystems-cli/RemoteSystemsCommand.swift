@@ -33,7 +33,7 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
     static func main() async {
         let words = Array(CommandLine.arguments.dropFirst())
         if let mistake = SubcommandSpelling.mistake(in: words, of: Self.self) {
-            Output.refuse(mistake)
+            Output.error(mistake)
             Self.exit(withError: ExitCode.validationFailure)
         }
         // These subcommands trap signals as soon as they have parsed their arguments, and until they end.
@@ -53,7 +53,7 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
             parsed = try await Self.asyncParseAsRoot(NotifyCommand.separatingWait(words))
         } catch {
             if !Self.exitCode(for: error).isSuccess, let mistake = OptionSpelling.mistake(in: words, of: Self.self) {
-                Output.refuse(mistake)
+                Output.error(mistake)
                 Self.exit(withError: ExitCode.validationFailure)
             }
             Self.exit(withError: error)

@@ -120,5 +120,53 @@ extension HostDaemonTests {
                 }
             }
         }
+
+        @Test func `joining, revoking, a new root key and leaving are audit events of the daemon`() async throws {
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning { process, _ in
+                    func event(_ name: String) async throws -> String {
+                        try await eventually(name, within: .seconds(60)) {
+                            process.lines.first { $0.contains(" event=\(name) ") }
+                        }
+                    }
+                    let system = try await daemon.addSystem()
+                    let joined = try await event("system.joined")
+                    #expect(joined.contains(" system=\(system) "))
+                    let revoked = try await daemon.finish(["account", "revoke", system, "--loopback"])
+                    #expect(revoked.0 == 0, "\(revoked.1)")
+                    let revocation = try await event("system.revoked")
+                    #expect(revocation.contains(" system=\(system) "))
+                    let rotated = try await daemon.finish(["account", "rotate-root-key"])
+                    #expect(rotated.0 == 0, "\(rotated.1)")
+                    let replaced = try await event("root-key.replaced")
+                    #expect(replaced.contains(" root-key=2 "))
+                    let left = try await daemon.finish(["account", "leave", "--force"])
+                    #expect(left.0 == 0, "\(left.1)")
+                    _ = try await event("system.left")
+                }
+            }
+        }
+
+        @Test(arguments: [true, false])
+        func `the journal gets the priority of each line, and another stream does not`(isJournal: Bool) async throws {
+            // As systemd does: the variable names the stream that is connected to standard error.
+            let stream = isJournal ? "$(stat --dereference --format=%d:%i /dev/stderr)" : "1:1"
+            let around = ["sh", "-c", "JOURNAL_STREAM=\(stream) exec \"$@\"", "sh"]
+            try await Daemon.with { daemon in
+                try await daemon.whileRunning(around: around) { process, _ in
+                    let account = try await daemon.finish(["account", "leave", "--force"])
+                    #expect(account.0 == 0, "\(account.1)")
+                    let line = try await eventually("the event", within: .seconds(60)) {
+                        process.lines.first { $0.contains(" event=system.left ") }
+                    }
+                    #expect(line.hasPrefix("<5>") == isJournal, "\(line)")
+                    #expect(line.contains(" notice remotesystems: "), "\(line)")
+                    let error = try await eventually("the error", within: .seconds(60)) {
+                        process.lines.first { $0.hasPrefix("remotesystems: ") || $0.hasPrefix("<3>remotesystems: ") }
+                    }
+                    #expect(error.hasPrefix("<3>") == isJournal, "\(error)")
+                }
+            }
+        }
     }
 }

@@ -49,6 +49,7 @@ extension AccountContext {
         // An older list, for example from a backup, must not restore a withdrawn link.
         let links = account.links.isOlder(than: present.links) ? present.links : account.links
         let isSameAccount = account.identity.accountID == present.security.identity.accountID
+        if isSameAccount { self.auditMembership(account) }
         let isTrustChanged =
             account.revocations != present.revocations || account.identity.roots != present.security.trust.own.roots
             || account.identity.discoveryKey != present.security.identity.discoveryKey
@@ -106,7 +107,9 @@ extension AccountContext {
         }
         self.loaded.withLock { $0?.hasLeft = true }
         present.security.end()
-        self.logger.notice("This system has left its account")
+        AuditEvent(.systemLeft, of: present.security.identity.accountID, present.security.systemID).write(
+            to: self.logger
+        )
         return true
     }
 

@@ -43,7 +43,6 @@ extension AccountContext {
             self.reloadIdentity()
             // Peers receive the new root key, too.
             self.follower.notify()
-            self.logger.notice("The account has a new root key", metadata: ["number": "\(roots.count)"])
         } catch {
             self.logger.warning("The account's new root key was not stored", metadata: ["reason": "\(error)"])
         }

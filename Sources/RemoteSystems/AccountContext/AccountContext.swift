@@ -65,6 +65,8 @@ final class AccountContext: Sendable {
         var hasLeft = false
         /// Whether the store now holds another account. Application contexts that began with this account keep it.
         var isReplaced = false
+        /// What the log says of the account's systems and keys.
+        var membership: AccountMembership
     }
 
     private struct WeakBrowser: Sendable {
@@ -78,6 +80,8 @@ final class AccountContext: Sendable {
         var version: AccountStore.Version?
         var revocations: RevocationList?
         var links = AccountLinks.none
+        /// The systems that this machine has admitted; `nil` if their record cannot be read.
+        var joined: [SystemID]?
         /// The user's choices, as bytes: only whether they change matters here.
         var settings: [[UInt8]?] = []
     }
@@ -161,7 +165,8 @@ final class AccountContext: Sendable {
                     links: account.links,
                     systemName: account.systemName,
                     settings: account.settings,
-                    version: account.version
+                    version: account.version,
+                    membership: AccountMembership(account)
                 )
                 return new
             }
@@ -181,6 +186,7 @@ final class AccountContext: Sendable {
                 version: version,
                 revocations: try store.revocations(),
                 links: try store.links(),
+                joined: try? store.joinedSystems(),
                 settings: Self.settings(store)
             )
         }
@@ -208,6 +214,7 @@ final class AccountContext: Sendable {
                 version: version,
                 revocations: revocations,
                 links: links,
+                joined: try? store.joinedSystems(),
                 settings: Self.settings(store)
             )
         }

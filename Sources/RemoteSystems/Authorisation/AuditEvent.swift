@@ -22,6 +22,14 @@ struct AuditEvent: Sendable {
         case linkWithdrawn = "link.withdrawn"
         /// The other account has withdrawn a link.
         case linkWithdrawnByOther = "link.withdrawn-by-other"
+        /// This machine has admitted a system to the account.
+        case systemJoined = "system.joined"
+        /// A system was revoked from the account.
+        case systemRevoked = "system.revoked"
+        /// The account has a new root key.
+        case rootKeyReplaced = "root-key.replaced"
+        /// This system has left the account.
+        case systemLeft = "system.left"
     }
 
     /// The keys of the metadata.
@@ -38,6 +46,10 @@ struct AuditEvent: Sendable {
         static let request = "request"
         static let decision = "decision"
         static let reason = "reason"
+        static let ownAccount = "account"
+        static let member = "system"
+        static let rootKey = "root-key"
+        static let list = "list"
     }
 
     let name: Name
@@ -76,6 +88,17 @@ struct AuditEvent: Sendable {
         self.metadata = [Key.account: "\(account)"]
     }
 
+    /// The event of a change of this account.
+    ///
+    /// - Parameters:
+    ///   - member: the system that the event is about; `nil` if it is about the account.
+    init(_ name: Name, of account: AccountID, _ member: SystemID? = nil, _ metadata: Logger.Metadata = [:]) {
+        self.name = name
+        self.metadata = metadata
+        self.metadata[Key.ownAccount] = "\(account)"
+        if let member { self.metadata[Key.member] = "\(member)" }
+    }
+
     private var level: Logger.Level { self.name == .accessAllowed ? .debug : .notice }
 
     private var sentence: Logger.Message {
@@ -86,6 +109,10 @@ struct AuditEvent: Sendable {
         case .linkChanged: "The grants of a linked account were changed"
         case .linkWithdrawn: "The link with an account was withdrawn"
         case .linkWithdrawnByOther: "Another account has withdrawn its link with this one"
+        case .systemJoined: "This machine has admitted a system to the account"
+        case .systemRevoked: "A system was revoked from the account"
+        case .rootKeyReplaced: "The account has a new root key"
+        case .systemLeft: "This system has left its account"
         }
     }
 

@@ -28,6 +28,7 @@ extension AccountStore {
         let files = [
             StoredAccount.File.systemCertificate, StoredAccount.File.revokedSystems, StoredAccount.File.rootCertificate,
             StoredAccount.File.discoveryKey, StoredAccount.File.links, StoredAccount.File.learnedLinks,
+            StoredAccount.File.joinedSystems,
         ]
         return Version(
             files: (files.map { "\(Self.accountName)/\($0)" } + [Self.systemNameName]

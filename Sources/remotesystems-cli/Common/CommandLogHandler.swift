@@ -7,17 +7,11 @@ import RemoteSystems
 /// Writes lines with `key=value` and a message to standard error. Texts of peers cannot look like a key, like the end
 /// of a value, or like another line.
 struct CommandLogHandler: LogHandler {
-    private var handler: StreamLogHandler
+    private let label: String
     var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.info
 
-    init(label: String) {
-        self.handler = StreamLogHandler.standardError(label: label, metadataProvider: nil)
-    }
-
-    var logLevel: Logger.Level {
-        get { self.handler.logLevel }
-        set { self.handler.logLevel = newValue }
-    }
+    init(label: String) { self.label = label }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { self.metadata[key] }
@@ -35,6 +29,14 @@ struct CommandLogHandler: LogHandler {
         event.error = nil
         event.message = Logger.Message(stringLiteral: event.message.description.logMessage)
         event.metadata = metadata.mapValues { Logger.MetadataValue.string("\($0)".logValue) }
-        self.handler.log(event: event)
+        let stream = PrioritisedErrors(priority: JournalPriority(event.level))
+        StreamLogHandler(label: self.label, stream: stream, metadataProvider: nil).log(event: event)
     }
+}
+
+/// Standard error, with the priority before each text. A text is one line.
+private struct PrioritisedErrors: TextOutputStream, Sendable {
+    let priority: JournalPriority
+
+    func write(_ line: String) { Output.error(self.priority.prefix + line) }
 }

@@ -41,13 +41,13 @@ struct Output: Sendable {
     /// Writes an error message to standard error, with and without `--json`. Wraps it on a terminal; in a log it stays
     /// one line.
     func complain(_ text: String) {
-        let line = "remotesystems: \(text)"
+        let line = "\(JournalPriority.error.prefix)remotesystems: \(text)"
         let reported = isatty(STDERR_FILENO) == 1 ? line.wrapped() : line
         try? Self.write(Array("\(reported)\n".utf8), to: STDERR_FILENO)
     }
 
-    /// Writes lines to standard error as they are, before the arguments have been parsed.
-    static func refuse(_ text: String) { try? Self.write(Array(text.utf8), to: STDERR_FILENO) }
+    /// Writes text to standard error as it is, with and without `--json`.
+    static func error(_ text: String) { try? Self.write(Array(text.utf8), to: STDERR_FILENO) }
 
     private static func encoder() -> JSONEncoder {
         let encoder = JSONEncoder()
