@@ -191,6 +191,7 @@ final class AccountContext: Sendable {
             )
         }
         try store.noteUse(as: account.identity.systemID)
+        try? store.noteNewestList()
         return account
     }
 

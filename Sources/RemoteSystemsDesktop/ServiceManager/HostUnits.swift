@@ -134,13 +134,16 @@ package struct HostUnits: Sendable {
 
     private var systemIdentity: String {
         """
-        # A dedicated user that owns only the state. A permanent user of this name is used if it exists: the system bus
-        # may refuse a dynamic one (github.com/systemd/systemd/issues/22737).
+        # A dedicated user that owns only the state and a cache. A permanent user of this name is used if it exists: the
+        # system bus may refuse a dynamic one (github.com/systemd/systemd/issues/22737).
         DynamicUser=true
         User=\(Self.name)
         StateDirectory=remote-systems
         StateDirectoryMode=0700
         Environment=REMOTE_SYSTEMS_STATE=%S/remote-systems
+        CacheDirectory=remote-systems
+        CacheDirectoryMode=0700
+        Environment=XDG_CACHE_HOME=%C
 
         """
     }

@@ -166,6 +166,7 @@ extension AccountStore {
                 created: now
             )
             let setAside = try Self.install(files + kept, in: state, settingAsideAt: now)
+            try Self.recordNewestList(list, of: joined.systemID, in: state)
             return AccountChange(identity: joined, setAside: setAside)
         }
     }
@@ -259,6 +260,7 @@ extension AccountStore {
                 created: created
             )
             let setAside = try Self.install(files + kept, in: state, settingAsideAt: now)
+            try Self.recordNewestList(revocations, of: identity.systemID, in: state)
             return AccountChange(identity: identity, setAside: setAside)
         }
     }

@@ -90,10 +90,11 @@ struct StoredAccount {
 
     static func discoveryKeyFile(_ key: DiscoveryKey) -> [UInt8] { Self.pem(Self.discoveryKeyType, key.storedBytes) }
 
-    /// Stores a revocation list, then records its position in `account.json`.
+    /// Stores a revocation list, then records its position in `account.json` and outside the state directory.
     static func store(_ list: RevocationList, in directory: borrowing SecretDirectory) throws(IdentityError) {
         try directory.replace(File.revokedSystems, Self.revocationsFile(list))
         var manifest = try Manifest(reading: directory)
+        NewestListRecord(of: manifest.system, in: directory)?.raise(to: list.position)
         guard manifest.revocations.map({ $0 < list.position }) ?? true else { return }
         manifest.revocations = list.position
         try directory.replace(File.manifest, manifest.json())
@@ -135,7 +136,9 @@ struct StoredAccount {
 
     /// The position of the newest revocation list that was stored here, whether the list still exists or not.
     static func recordedRevocations(in directory: borrowing SecretDirectory) throws(IdentityError) -> TrustPosition? {
-        try Manifest(reading: directory).revocations
+        let manifest = try Manifest(reading: directory)
+        let outside = NewestListRecord(of: manifest.system, in: directory)?.position
+        return [manifest.revocations, outside].compactMap(\.self).max()
     }
 
     static func pem(_ type: String, _ bytes: [UInt8]) -> [UInt8] {
@@ -219,7 +222,8 @@ struct StoredAccount {
     /// The systems that were revoked from the account; `nil` if none ever was.
     ///
     /// The signature is checked on every read: a modified list must not readmit a revoked system. Neither may a missing
-    /// list or an older one, for example of a backup: `account.json` records the position of the newest list.
+    /// list or an older one, for example of a backup: `account.json` records the position of the newest list, and
+    /// ``NewestListRecord`` if a backup of the whole directory was restored.
     static func revocations(
         from account: SystemIdentity,
         in directory: borrowing SecretDirectory

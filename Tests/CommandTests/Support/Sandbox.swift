@@ -21,6 +21,9 @@ struct Sandbox {
     /// The state directory of a simulated machine.
     func state(_ machine: String = "own") -> String { "\(self.directory)/\(machine)" }
 
+    /// The directory of caches of all simulated machines.
+    var cache: String { "\(self.directory)/cache" }
+
     /// Starts the command.
     ///
     /// - Parameters:
@@ -40,6 +43,7 @@ struct Sandbox {
             environment: [
                 "COMMAND_INPUT": base + ".input", "COMMAND_ERRORS": base + ".errors",
                 "REMOTE_SYSTEMS_STATE": self.state(machine), "COLUMNS": "80", "NO_COLOR": "",
+                "XDG_CACHE_HOME": self.cache,
             ]
         )
         return RunningCommand(process: process, errorFile: base + ".errors")

@@ -1,0 +1,92 @@
+// This source file is part of the RemoteSystems open source project
+// SPDX-License-Identifier: Apache-2.0
+
+import Crypto
+import FoundationEssentials
+
+/// The position of the newest revocation list that a system stored in an account's directory, kept outside the state
+/// directory: in `$XDG_CACHE_HOME/remote-systems`, else `~/.cache/remote-systems`.
+///
+/// A backup of the whole state directory holds an older `account.json` with the older list, so neither shows that the
+/// list is older than before. This record does, if it was not restored, too. Without it, for example because the user
+/// emptied the cache or the cache cannot be written, only other systems notice. So no error of its file matters.
+struct NewestListRecord {
+    private let directory: String
+    private let name: String
+
+    /// - Parameters:
+    ///   - system: the system whose account the directory holds.
+    ///   - account: the directory of the account. A copy of it elsewhere has a record of its own.
+    ///   - environment: the environment of the process.
+    /// - Returns: `nil` if neither `XDG_CACHE_HOME` nor `HOME` is set to an absolute path.
+    init?(
+        of system: SystemID,
+        in account: borrowing SecretDirectory,
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) {
+        if let cache = environment["XDG_CACHE_HOME"], cache.hasPrefix("/") {
+            self.directory = cache + "/remote-systems"
+        } else if let home = environment["HOME"], home.hasPrefix("/") {
+            self.directory = home + "/.cache/remote-systems"
+        } else {
+            return nil
+        }
+        let key = SHA256.hash(data: Array("\(system) \(account.path)".utf8)).prefix(20)
+        self.name = "newest-list-\(Base32.encode(key)).json"
+    }
+
+    /// The recorded position; `nil` if there is none that can be read.
+    var position: TrustPosition? {
+        do throws(IdentityError) {
+            guard let directory = try SecretDirectory.open(path: self.directory),
+                let bytes = try directory.read(self.name)
+            else { return nil }
+            return try? JSONDecoder().decode(TrustPosition.self, from: Data(bytes))
+        } catch {
+            return nil
+        }
+    }
+
+    /// Records a position, unless a newer one is recorded.
+    func raise(to position: TrustPosition) {
+        if let present = self.position, present >= position { return }
+        self.replace(by: position)
+    }
+
+    /// Records the position of an account that replaces the one in the directory, which may be older.
+    ///
+    /// - Parameter position: `nil` if the account has no revocation list.
+    func replace(by position: TrustPosition?) {
+        guard let position else {
+            try? FileManager.default.removeItem(atPath: "\(self.directory)/\(self.name)")
+            return
+        }
+        do throws(IdentityError) {
+            guard let bytes = try? JSONEncoder().encode(position) else { return }
+            let directory = try SecretDirectory.make(path: self.directory)
+            try directory.replace(self.name, Array(bytes))
+        } catch {}
+    }
+}
+
+extension AccountStore {
+    /// Records the position of the newest revocation list outside the state directory, if it is not recorded yet:
+    /// an earlier version of this software stored the list, or the user emptied the cache.
+    package func noteNewestList() throws(IdentityError) {
+        _ = try self.reading { (account, stored) throws(IdentityError) in
+            guard let list = try StoredAccount.revocations(from: stored.identity, in: account) else { return }
+            NewestListRecord(of: stored.identity.systemID, in: account)?.raise(to: list.position)
+        }
+    }
+
+    /// Records the position of the list that an account has which was just installed. Call it only while holding the
+    /// lock.
+    static func recordNewestList(
+        _ list: RevocationList?,
+        of system: SystemID,
+        in state: borrowing SecretDirectory
+    ) throws(IdentityError) {
+        guard let account = try state.subdirectory(Self.accountName) else { return }
+        NewestListRecord(of: system, in: account)?.replace(by: list?.position)
+    }
+}
