@@ -1,15 +1,19 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Testing
 
 @testable import RemoteSystemsDesktop
 
 /// The notifications of what can be continued.
 @Suite struct OfferNotificationsTests {
+    private static let id = UUID()
+
     private static func offer(_ number: Int = 1, receivers: Int = 1) -> OfferNotifications.Offer {
         .init(
             key: "offer \(number)",
+            id: Self.id,
             title: "Minutes \(number)",
             application: "Editor",
             system: "kitchen",
@@ -55,13 +59,61 @@ import Testing
         // A second click begins nothing.
         let again = notifications.begin("offer 1", action: "continue")
         #expect(again == nil)
-        notifications.end("offer 1", failure: "It has ended.\nTry \u{202E}again.")
+        notifications.end(Self.offer(), failure: "It has ended.\nTry \u{202E}again.")
         let failed = try #require(notifications.notifications.first)
         #expect(failed.summary == "“Minutes 1” could not be continued" && failed.body == "It has ended. Try  again.")
         let third = notifications.begin("offer 1", action: "continue")
         #expect(third != nil)
-        notifications.end("offer 1", failure: nil)
+        notifications.end(Self.offer(), failure: nil)
         #expect(notifications.notifications.map(\.summary) == ["Continue on this machine: Minutes 1"])
+    }
+
+    /// Another activity of the application of ``offer(_:receivers:)``.
+    private static var next: OfferNotifications.Offer {
+        var next = Self.offer()
+        next.id = UUID()
+        next.title = "Letter"
+        return next
+    }
+
+    @Test func `a failure is shown of the activity that has failed, and not of the application's next one`() {
+        var notifications = Self.unlocked
+        notifications.set([Self.offer()])
+        let begun = notifications.begin("offer 1", action: "continue")
+        #expect(begun != nil)
+        notifications.end(Self.offer(), failure: "It has ended.")
+        // The same activity keeps it.
+        notifications.set([Self.offer()])
+        #expect(notifications.notifications.map(\.summary) == ["“Minutes 1” could not be continued"])
+        notifications.set([Self.next])
+        #expect(notifications.notifications.map(\.summary) == ["Continue on this machine: Letter"])
+    }
+
+    @Test func `the application's next activity can be continued while the last one still continues`() {
+        var notifications = Self.unlocked
+        let next = Self.next
+        notifications.set([Self.offer()])
+        let first = notifications.begin("offer 1", action: "continue")
+        #expect(first?.offer.id == Self.id)
+        notifications.set([next])
+        #expect(notifications.notifications.map(\.summary) == ["Continue on this machine: Letter"])
+        #expect(notifications.notifications.first?.actions.count == 2)
+        let second = notifications.begin("offer 1", action: "continue")
+        #expect(second?.offer.id == next.id)
+        // The first one fails only now.
+        notifications.end(Self.offer(), failure: "It has ended.")
+        #expect(notifications.notifications.map(\.summary) == ["Continuing “Letter” …"])
+        notifications.end(next, failure: nil)
+        #expect(notifications.notifications.map(\.summary) == ["Continue on this machine: Letter"])
+    }
+
+    @Test func `of several activities of one application the one that is shown is continued`() {
+        var notifications = Self.unlocked
+        notifications.set([Self.offer(), Self.next, Self.offer(2)])
+        let summaries = notifications.notifications.map(\.summary)
+        #expect(summaries == ["Continue on this machine: Minutes 1", "Continue on this machine: Minutes 2"])
+        let begun = notifications.begin("offer 1", action: "continue")
+        #expect(begun?.offer == Self.offer())
     }
 
     @Test func `of several applications the user chooses one`() {

@@ -16,7 +16,7 @@ package actor OfferPresenter: Service {
     private let desktop: DesktopNotifications
     private let report: @Sendable (Continued) -> Void
     private var notifications = OfferNotifications()
-    private var offers: [String: UserActivityOffer] = [:]
+    private var offers: [UserActivityOffer] = []
     private var places: OfferNotificationPlaces
 
     /// An activity that was continued, or could not be.
@@ -80,14 +80,14 @@ package actor OfferPresenter: Service {
                     let key = notification.key
                     // The user has read the present text, and not an earlier one.
                     guard self.notifications.notifications.contains(notification),
-                        let (_, receiver) = self.notifications.begin(key, action: action),
-                        let offer = self.offers[key]
+                        let (shown, receiver) = self.notifications.begin(key, action: action),
+                        let offer = self.offers.first(where: { $0.id == shown.id && Self.key(of: $0) == key })
                     else {
                         self.show()
                         continue
                     }
                     self.show()
-                    group.addTask { await self.continue(offer, key, in: receiver) }
+                    group.addTask { await self.continue(offer, shown, in: receiver) }
                 case .shown(let notification, let place):
                     let wanted = self.notifications.notifications.map(\.key)
                     self.places.shown(notification.key, at: place, wanted: Set(wanted))
@@ -99,7 +99,7 @@ package actor OfferPresenter: Service {
     }
 
     private func set(_ offers: [UserActivityOffer], _ names: SystemNames) {
-        self.offers = [:]
+        self.offers = offers
         self.notifications.set(
             offers.compactMap { offer in
                 let receivers: [RemoteSystemApplication]
@@ -109,10 +109,9 @@ package actor OfferPresenter: Service {
                 case .browser: receivers = []
                 case .none: return nil
                 }
-                let key = "\(offer.system.id) \(offer.applicationID)"
-                self.offers[key] = offer
                 return OfferNotifications.Offer(
-                    key: key,
+                    key: Self.key(of: offer),
+                    id: offer.id,
                     title: offer.title ?? offer.activityType,
                     application: offer.applicationDisplayName,
                     system: names.shown(offer.system.displayName, of: offer.system.id),
@@ -122,6 +121,8 @@ package actor OfferPresenter: Service {
         )
         self.show()
     }
+
+    private static func key(of offer: UserActivityOffer) -> String { "\(offer.system.id) \(offer.applicationID)" }
 
     /// Reads the names of the known systems of the account, and of those that are listed now, also of linked accounts.
     /// The account's files may be locked, so another thread waits for them.
@@ -136,7 +137,11 @@ package actor OfferPresenter: Service {
 
     private func show() { self.desktop.present(self.notifications.notifications) }
 
-    private func `continue`(_ offer: UserActivityOffer, _ key: String, in receiver: String?) async {
+    private func `continue`(
+        _ offer: UserActivityOffer,
+        _ shown: OfferNotifications.Offer,
+        in receiver: String?
+    ) async {
         var continued = Continued(offer: offer)
         do {
             continued.application = try await OfferContinuation(self.watcher, self.configuration, self.webpages)
@@ -145,7 +150,7 @@ package actor OfferPresenter: Service {
             continued.failure = error
         }
         self.notifications.end(
-            key,
+            shown,
             failure: continued.failure.map { ($0 as? ContinuationError)?.message ?? "The activity was not continued." }
         )
         self.show()

@@ -33,7 +33,14 @@ private func check(_ offer: ActivityDescriptor) {
     var notifications = OfferNotifications()
     notifications.lock(false)
     notifications.set([
-        .init(key: offer.key, title: offer.title ?? offer.type, application: "Editor", system: "laptop", receivers: [])
+        .init(
+            key: offer.key,
+            id: offer.id,
+            title: offer.title ?? offer.type,
+            application: "Editor",
+            system: "laptop",
+            receivers: []
+        )
     ])
     for shown in notifications.notifications {
         require(!shown.summary.hasControlCharacters && shown.summary.count <= 160, "an offer's title is shown as it is")
