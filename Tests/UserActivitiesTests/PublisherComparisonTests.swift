@@ -81,13 +81,43 @@ import ValueSets
         #expect(!BuiltInApplication.isBuiltIn("\(BuiltInApplication.mediaPlayers).other"))
     }
 
-    @Test func `media players hand over where a signed application is installed`() async throws {
+    private static let players = BuiltInApplication.mediaPlayers
+    private static let browser = BuiltInApplication.webBrowser + ".firefox"
+
+    /// A program can claim an id of the product. The vouchers of both state that a manifest is signed, so developer
+    /// mode is off.
+    @Test(arguments: [
+        (Self.players, BuiltInApplication.playingMedia, true), (Self.players, ContinuationTests.editing, false),
+        (Self.players, UserActivity.browsingWeb, false), (Self.browser, UserActivity.browsingWeb, true),
+        (Self.browser, BuiltInApplication.playingMedia, false),
+        ("com.example.player", BuiltInApplication.playingMedia, false),
+    ])
+    func `applications of the product hand over their own type where a signed application is installed, and no other`(
+        application: String,
+        type: String,
+        isHandedOver: Bool
+    ) async throws {
         var (laptop, desktop) = (self.laptop, self.desktop)
-        for id in [BuiltInApplication.mediaPlayers, "com.example.player"] {
-            (laptop.application, desktop.application) = (id, id)
-            (laptop.publisher, desktop.publisher) = (.unsigned, .unsigned)
-            let result = try await self.handOver(from: laptop, to: desktop, application: id)
-            #expect((result.failure == nil) == (id == BuiltInApplication.mediaPlayers))
+        (laptop.application, desktop.application) = (application, application)
+        (laptop.publisher, desktop.publisher) = (.unsigned, .unsigned)
+        let result = try await self.handOver(from: laptop, to: desktop, application: application, type: type)
+        #expect(result.failure?.code == (isHandedOver ? nil : .publisherMismatch))
+        #expect((result.received != nil) == isHandedOver)
+        #expect(
+            BuiltInApplication.areBuiltIn(application, "com.example.player", for: type) == false
+                && BuiltInApplication.areBuiltIn(application, application, for: type) == isHandedOver
+        )
+    }
+
+    @Test func `a program that is no part of the product cannot use its ids`() async throws {
+        try await DiscoveryStage.with { stage in
+            for application in [Self.players, Self.browser] {
+                var configuration = stage.configuration
+                configuration.applicationID = application
+                let host = UserActivityHost(configuration, activityTypes: [], handler: .closure { _ in })
+                let error = await #expect(throws: RemoteSystemError.self) { try await host.run(isStaged: true) }
+                #expect(error?.code == .invalidArgument && error?.message.contains(application) == true)
+            }
         }
     }
 
@@ -270,6 +300,7 @@ import ValueSets
         from laptop: Vouching,
         to desktop: Vouching,
         application: String = "com.example.editor",
+        type: String = ContinuationTests.editing,
         isWebpageOnly: Bool = false
     ) async throws -> (failure: ContinuationError?, received: ValueSet?) {
         let received = Mutex<ValueSet?>(nil)
@@ -277,9 +308,10 @@ import ValueSets
         try await DiscoveryStage.with { stage in
             func editor(_ vouching: Vouching) -> StagedApplication {
                 var editor = StagedApplication(application)
-                editor.activities = .init(types: [ContinuationTests.editing]) { activity in
+                editor.activities = .init(types: [type]) { activity in
                     received.withLock { $0 = activity.userInfo }
                 }
+                editor.activities?.options.isBuiltIn = BuiltInApplication.isBuiltIn(application)
                 editor.activities?.options.voucher = vouching.source()
                 return editor
             }
@@ -289,8 +321,9 @@ import ValueSets
             try await stage.appears(desktop)
             let watcher = UserActivityWatcher(stage.configuration)
             try await watcher.start()
-            let activity = UserActivity(type: ContinuationTests.editing)
-            activity.userInfo = ["Text": "secret"]
+            let activity = UserActivity(type: type)
+            // A page has its address only.
+            if type != UserActivity.browsingWeb { activity.userInfo = ["Text": "secret"] }
             activity.webpageURL = URL(string: "https://example.com/minutes")
             try await activity.becomeCurrent(at: laptop.activityHost())
             try await stage.eventually("the offer is listed") { !watcher.offers.isEmpty }

@@ -17,7 +17,7 @@ package struct PublisherComparison: Sendable, Hashable {
     package var acceptsUnsigned: Bool
     /// Whether the other system belongs to the same account.
     package var isSameAccount: Bool
-    /// Whether both applications belong to the product itself, which no publisher signs.
+    /// Whether both applications are those of the product itself for the activity's type, which no publisher signs.
     package var isBuiltIn: Bool
 
     package init(

@@ -57,6 +57,7 @@ package actor WebBrowser {
     private func serve() async throws {
         var options = UserActivityHost.Options()
         options.host.displayName = "Web browser"
+        options.isBuiltIn = true
         // If the browser does not open a page, the origin keeps the activity.
         options.continuesBeforeConfirmation = true
         let host = UserActivityHost(

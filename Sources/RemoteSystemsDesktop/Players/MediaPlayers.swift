@@ -45,6 +45,7 @@ package actor MediaPlayers: Service {
         guard MessageBus.isSessionKnown else { return try await gracefulShutdown() }
         var options = UserActivityHost.Options()
         options.host.displayName = "Media players"
+        options.isBuiltIn = true
         options.documents = self.documents
         let launcher = await DesktopURILauncher(stateDirectory: self.configuration.stateDirectory)
         let host = UserActivityHost(

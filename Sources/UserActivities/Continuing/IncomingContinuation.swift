@@ -172,6 +172,7 @@ struct IncomingContinuation: Sendable {
                     isSameAccount: isSameAccount
                 ),
                 about: offer.activity,
+                type: offer.type,
                 isOrigin: false
             )
         }

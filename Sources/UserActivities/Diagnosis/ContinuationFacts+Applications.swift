@@ -188,8 +188,7 @@ extension ContinuationFacts {
                 other: isOwnOffer ? handler.publisher : offer.publisher,
                 acceptsUnsigned: accepts,
                 isSameAccount: offer.isSameAccount && handler.isSameAccount,
-                isBuiltIn: BuiltInApplication.isBuiltIn(handler.application)
-                    && BuiltInApplication.isBuiltIn(offer.application)
+                isBuiltIn: BuiltInApplication.areBuiltIn(handler.application, offer.application, for: offer.type)
             )
             guard let refusal = comparison.refusal else {
                 return [

@@ -210,7 +210,7 @@ final class ActivityOrigin: Sendable {
                     application: caller.claimedApplicationID,
                     isSameAccount: caller.authorizationKind == .sameUser
                 )
-                try self.proofs.compare(own, with: voucher, of: peer, about: id, isOrigin: true)
+                try self.proofs.compare(own, with: voucher, of: peer, about: id, type: activity.type, isOrigin: true)
             }
             let payload = try await self.content(of: activity, isWebpageOnly: isWebpageOnly)
             var response: ValueSet = [

@@ -63,6 +63,8 @@ public final class UserActivityHost: Service {
         /// that state only by continuing an activity whether they can. They have no streams, and two systems that
         /// continue an activity at the same moment may both show it.
         package var continuesBeforeConfirmation = false
+        /// Whether the program is part of the product, and may use the ids of `BuiltInApplication`.
+        package var isBuiltIn = false
         /// Obtains vouchers in place of the host daemon. For staged systems, which have none.
         package var voucher: (@Sendable (_ audience: SystemID, _ activity: UUID) async -> OwnVoucher?)?
 
@@ -182,7 +184,8 @@ public final class UserActivityHost: Service {
     /// Runs the host until its task is cancelled or a graceful shutdown is triggered, as `RemoteSystemHost.run()` does.
     ///
     /// - Throws: `RemoteSystemError` as `RemoteSystemHost.run()` does, and with the code `invalidArgument` when the
-    ///   application's id or an activity type is no reversed domain name, a type is named twice, or an option is
+    ///   application's id or an activity type is no reversed domain name, the id is that of a part of RemoteSystems
+    ///   (`org.remotesystems.media-players`, `org.remotesystems.web-browser.…`), a type is named twice, or an option is
     ///   outside its range.
     public func run() async throws { try await self.run(isStaged: false) }
 
@@ -207,6 +210,13 @@ public final class UserActivityHost: Service {
                 The application id \(self.application.debugDescription.prefix(80)) is not valid for hand-off. Use a \
                 reversed domain name such as com.example.editor, of at most 256 letters, digits, '-', '_' and '.'.
                 """,
+                side: .local
+            )
+        }
+        guard self.options.isBuiltIn || !BuiltInApplication.isBuiltIn(self.application) else {
+            throw RemoteSystemError(
+                .invalidArgument,
+                "The application id \(self.application) is that of a part of RemoteSystems. Use an id of your own.",
                 side: .local
             )
         }

@@ -87,8 +87,7 @@ extension PublisherComparison {
             other: offer.publisher,
             acceptsUnsigned: acceptsUnsigned,
             isSameAccount: offer.system.authorizationKind == .sameUser,
-            isBuiltIn: BuiltInApplication.isBuiltIn(application.id)
-                && BuiltInApplication.isBuiltIn(offer.applicationID)
+            isBuiltIn: BuiltInApplication.areBuiltIn(application.id, offer.applicationID, for: offer.activityType)
         )
     }
 }

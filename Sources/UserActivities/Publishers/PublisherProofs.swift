@@ -49,6 +49,7 @@ final class PublisherProofs: Sendable {
     /// - Parameters:
     ///   - own: the statement about this application.
     ///   - voucher: what the other side has sent; `nil` if it has sent none.
+    ///   - type: the type of the activity.
     ///   - isOrigin: whether this application offers the activity.
     /// - Throws: ``ContinuationError`` with the code ``ContinuationError/Code/publisherMismatch``.
     func compare(
@@ -56,6 +57,7 @@ final class PublisherProofs: Sendable {
         with voucher: [UInt8]?,
         of peer: Peer,
         about activity: UUID,
+        type: String,
         isOrigin: Bool
     ) throws(ContinuationError) {
         var other = ApplicationPublisher.unproven(nil)
@@ -72,7 +74,7 @@ final class PublisherProofs: Sendable {
             other: other,
             acceptsUnsigned: self.acceptsUnsigned(own),
             isSameAccount: peer.isSameAccount,
-            isBuiltIn: BuiltInApplication.isBuiltIn(self.application) && BuiltInApplication.isBuiltIn(peer.application)
+            isBuiltIn: BuiltInApplication.areBuiltIn(self.application, peer.application, for: type)
         )
         guard let refusal = comparison.refusal else { return }
         self.refusals.report(

@@ -65,9 +65,7 @@ struct ActivitiesOfferCommand: Subcommand {
     @OptionGroup var common: CommonOptions
 
     func validate() throws {
-        if let applicationID, !applicationID.isName {
-            throw ValidationError("--application-id takes \(String.nameForm).")
-        }
+        try self.applicationID?.checkApplicationID()
         if let seconds = self.time?.seconds, !(1...86_400).contains(seconds) {
             throw ValidationError("--for takes 1 to 86400 seconds, not \(seconds).")
         }

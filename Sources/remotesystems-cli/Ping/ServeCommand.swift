@@ -66,9 +66,7 @@ struct ServeCommand: Subcommand {
         guard (0...65_535).contains(self.port) else {
             throw ValidationError("--port takes 0 to 65535, not \(self.port).")
         }
-        guard self.applicationID.isName else {
-            throw ValidationError("--application-id takes \(String.nameForm).")
-        }
+        try self.applicationID.checkApplicationID()
         guard self.conformance == (self.identityDirectory != nil), self.identityDirectory != "" else {
             throw ValidationError("--conformance and --identity-directory must be given together.")
         }
