@@ -1132,6 +1132,8 @@ def activity_payloads():
         refused("a password in the address", "no user name and no password",
                 Webpage=url("https://me:secret@example.com/")),
         refused("an address without a host", "a host is required", Webpage=url("https:///letter")),
+        refused("a file as the referrer", "http or https", Referrer=url("file:///etc/hosts")),
+        refused("a script as the referrer", "http or https", Referrer=url("javascript:alert(1)")),
         refused("a browser's activity with content", "no content beside the address", offered=browsing,
                 Type=browsing, Webpage=url("https://example.com/")),
         refused("a browser's activity without an address", "the address is required", offered=browsing,

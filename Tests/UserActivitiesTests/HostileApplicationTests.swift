@@ -305,6 +305,25 @@ import ValueSets
         }
     }
 
+    @Test(arguments: ["file:///etc/hosts", "javascript:alert(1)", "ftp://example.com/", "https:///list"])
+    func `the address from which the user came is a web address on both sides`(text: String) async throws {
+        let url = try #require(URL(string: text))
+        try await Desk.with(RestoringHandler(objects: [])) { desk in
+            let activity = UserActivity(type: ContinuationTests.editing)
+            activity.referrerURL = url
+            let host = try await desk.laptop.activityHost()
+            let error = await #expect(throws: RemoteSystemError.self) { try await activity.becomeCurrent(at: host) }
+            #expect(error?.code == .invalidArgument && error?.message.contains("referrer") == true)
+        }
+        let message: ValueSet = [
+            "Type": .string(ContinuationTests.editing), "UserInfo": .dictionary([:]), "Referrer": .url(url),
+        ]
+        let error = #expect(throws: ContinuationError.self) {
+            try ActivityPayload(message, offeredAs: ContinuationTests.editing)
+        }
+        #expect(error?.code == .payloadInvalid && error?.side == .remote)
+    }
+
     @Test func `activities that are not offered any more are released (H-30)`() async throws {
         try await Desk.with(RestoringHandler(objects: [])) { desk in
             let host = try await desk.laptop.activityHost()

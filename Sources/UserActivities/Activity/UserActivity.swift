@@ -180,7 +180,7 @@ public final class UserActivity: Sendable {
         set { self.change { $0.webpageURL = newValue } }
     }
 
-    /// The address from which the user came. Defaults to `nil`. It must not contain a user name or a password.
+    /// The web address from which the user came. Defaults to `nil`. The rules of ``webpageURL`` apply.
     public var referrerURL: URL? {
         get { self.attributes.referrerURL }
         set { self.change { $0.referrerURL = newValue } }

@@ -243,10 +243,11 @@ extension ActivityAttributes {
     /// - Throws: `RemoteSystemError` with the code `invalidArgument`.
     func check() throws(RemoteSystemError) {
         func invalid(_ text: String) -> RemoteSystemError { RemoteSystemError(.invalidArgument, text, side: .local) }
-        if let url = self.webpageURL {
+        for (url, name) in [(self.webpageURL, "web address"), (self.referrerURL, "referrer")] {
+            guard let url else { continue }
             let scheme = url.scheme?.lowercased()
             guard scheme == "http" || scheme == "https", url.host()?.isEmpty == false else {
-                throw invalid("The web address of an activity begins with http:// or https:// and has a host.")
+                throw invalid("The \(name) of an activity begins with http:// or https:// and has a host.")
             }
         }
         guard [self.webpageURL, self.referrerURL].allSatisfy({ $0?.user() == nil && $0?.password() == nil }) else {

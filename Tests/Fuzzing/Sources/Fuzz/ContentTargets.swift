@@ -53,10 +53,8 @@ private func check(_ payload: ActivityPayload) {
     checkTitle(attributes.title)
     require(attributes.keywords.count <= ActivityPayload.maxKeywords, "an activity has too many keywords")
     require(payload.bytes <= UserActivityHost.maxPayloadBytes, "an activity is too large")
-    if let page = attributes.webpageURL {
-        require(["http", "https"].contains(page.scheme?.lowercased() ?? ""), "a web page of another scheme")
-    }
     for url in [attributes.webpageURL, attributes.referrerURL].compactMap(\.self) {
+        require(["http", "https"].contains(url.scheme?.lowercased() ?? ""), "an address of another scheme")
         require(url.user() == nil && url.password() == nil, "an address has a user name or a password")
     }
     guard let again = try? ActivityPayload(payload.message, offeredAs: payload.type) else {
