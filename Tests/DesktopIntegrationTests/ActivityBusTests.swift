@@ -232,7 +232,9 @@ extension DesktopTests {
                 #expect(
                     caller.lines == [
                         "NotRegistered", "InvalidArgument", "Misuse", "registered", "Misuse", "PayloadTooLarge",
-                        "InvalidArgument", "InvalidArgument", "InvalidArgument", "ActivityUnknown", "ActivityUnknown",
+                        "PayloadTooLarge", "PayloadInvalid", "PayloadInvalid", "PayloadInvalid", "PayloadInvalid",
+                        "PayloadInvalid", "done", "InvalidArgument", "InvalidArgument", "InvalidArgument",
+                        "ActivityUnknown", "ActivityUnknown",
                         "InvalidArgument", "InvalidArgument", "ActivityUnknown", "1",
                     ]
                 )
@@ -347,12 +349,22 @@ extension DesktopTests {
                 except GLib.Error as error:
                     print(Gio.DBusError.get_remote_error(error).rsplit(".", 1)[1])
             offer = "(ssa{sv}a{sv})"
+            note, text = "org.example.note", {"Text": GLib.Variant("s", "milk")}
             attempt("Offer", offer, "org.example.note", "T", {}, {})
             attempt("Register", "(sas)", "org.example.notes", ["nodot"])
             attempt("Register", "(sas)", "org.remotesystems.media-players", [])
             attempt("Register", "(sas)", "org.example.notes", ["org.example.note"])
             attempt("Register", "(sas)", "org.example.other", [])
             attempt("Offer", offer, "org.example.note", "T", {"Text": GLib.Variant("s", "x" * (65 << 10))}, {})
+            attempt("Offer", offer, "org.example.note", "T" * 500, {"Text": GLib.Variant("s", "x" * 65400)}, {})
+            uuid = {"Id": GLib.Variant("a{sv}", {"$uuid": GLib.Variant("s", "6f9619ff-8b86-d011-b42d-00cf4fc964ff")})}
+            file = {"File": GLib.Variant("a{sv}", {"$url": GLib.Variant("s", "file:///etc/hosts")})}
+            page = {"webpage": GLib.Variant("s", "https://example.com/")}
+            for kind, content in ((note, uuid), (note, file), ("org.remotesystems.browsing-web", text)):
+                attempt("Offer", offer, kind, "T", content, page)
+            current = a.Offer(offer, note, "T", text, {})
+            for content in (uuid, file, text):
+                attempt("Update", "(ssa{sv})", current, "U", content)
             attempt("Offer", offer, "nodot", "T", {}, {})
             attempt("Offer", offer, "org.example.note", "T", {}, {"color": GLib.Variant("s", "red")})
             attempt("Offer", offer, "org.example.note", "T", {}, {"seconds": GLib.Variant("x", 0)})

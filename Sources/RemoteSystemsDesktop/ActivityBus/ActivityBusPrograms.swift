@@ -61,7 +61,12 @@ actor ActivityBusPrograms: BusPrograms {
             return [.string(try await self.offer(type, title, content, options, sender))]
         case .update(let id, let title, let content):
             let activity = try self.activity(id, of: sender)
-            try Self.checkSize(content)
+            // Checked before other systems see it.
+            let changed = UserActivity(type: activity.type, title: title)
+            changed.userInfo = content
+            changed.webpageURL = activity.webpageURL
+            changed.payloadVersion = activity.payloadVersion
+            try changed.checkContent()
             activity.title = title
             activity.userInfo = content
             return []
@@ -175,7 +180,6 @@ actor ActivityBusPrograms: BusPrograms {
         _ sender: String
     ) async throws -> String {
         guard let program = self.programs[sender] else { throw BusCallError.notRegistered }
-        try Self.checkSize(content)
         let activity = UserActivity(type: type, title: title.isEmpty ? nil : title)
         let id = activity.id.uuidString.lowercased()
         activity.userInfo = content
@@ -199,22 +203,13 @@ actor ActivityBusPrograms: BusPrograms {
             default: throw BusCallError.invalid("The option '\(key)' is unknown, or its value has another type.")
             }
         }
+        // Content that no other system could receive is refused where the program still learns it.
+        try activity.checkContent()
         let delegate = Origin(id: id, program: sender, server: self.server)
         activity.delegate = delegate
         try await activity.becomeCurrent(at: program.host)
         self.programs[sender]?.current = (activity, delegate)
         return id
-    }
-
-    /// Refuses content that no other system could receive, where the program still learns it.
-    private static func checkSize(_ content: ValueSet) throws(ContinuationError) {
-        guard let bytes = try? content.encodedSize(), bytes <= UserActivityHost.maxPayloadBytes else {
-            throw ContinuationError(
-                .payloadTooLarge,
-                "The content has more than \(UserActivityHost.maxPayloadBytes) bytes.",
-                side: .local
-            )
-        }
     }
 
     private func activity(_ id: String, of sender: String) throws(BusCallError) -> UserActivity {
