@@ -295,6 +295,21 @@ import ValueSets
         }
     }
 
+    @Test func `an application that may run in several processes cannot hand over`() async throws {
+        try await DiscoveryStage.with { stage in
+            var options = UserActivityHost.Options()
+            options.host.allowsSeveralProcesses = true
+            let host = UserActivityHost(
+                stage.configuration,
+                activityTypes: [],
+                options: options,
+                handler: .closure { _ in }
+            )
+            let error = await #expect(throws: RemoteSystemError.self) { try await host.run(isStaged: true) }
+            #expect(error?.code == .misuse && error?.message.contains("allowsSeveralProcesses") == true)
+        }
+    }
+
     @Test func `a password does not leave with the address from which the user came`() async throws {
         try await Desk.with(RestoringHandler(objects: [])) { desk in
             let activity = UserActivity(type: ContinuationTests.editing)

@@ -51,7 +51,8 @@ public final class RemoteSystemHost: Service {
         ///
         /// With `false`, the second host to start fails with ``RemoteSystemError/Code/applicationAlreadyRunning``,
         /// because a caller could not choose which of the two it reaches. Processes that share an id must all set this
-        /// to `true` and offer the same services; a caller reaches any one of them.
+        /// to `true` and offer the same services; a caller reaches any one of them. Applications with hand-off
+        /// (`UserActivityHost`) cannot share an id.
         public var allowsSeveralProcesses = false
         /// Whether systems of other accounts on the same network may find the application and call its services that
         /// are offered to ``AppServiceCallers/anyoneNearby``. Defaults to `false`.

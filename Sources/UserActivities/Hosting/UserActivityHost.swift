@@ -28,7 +28,8 @@ public final class UserActivityHost: Service {
 
     /// The options of an application: what it may send and receive, its documents, its timeouts, and those of its host.
     public struct Options: Sendable {
-        /// The options of the application's host. Defaults to those of `RemoteSystemHost`.
+        /// The options of the application's host. Defaults to those of `RemoteSystemHost`. `allowsSeveralProcesses`
+        /// must be `false`: an application has one current activity, and a caller reaches any one of its processes.
         public var host = RemoteSystemHost.Options()
         /// Whether activities of this application are offered to other systems. Defaults to `true`.
         public var allowsSending = true
@@ -183,10 +184,10 @@ public final class UserActivityHost: Service {
 
     /// Runs the host until its task is cancelled or a graceful shutdown is triggered, as `RemoteSystemHost.run()` does.
     ///
-    /// - Throws: `RemoteSystemError` as `RemoteSystemHost.run()` does, and with the code `invalidArgument` when the
-    ///   application's id or an activity type is no reversed domain name, the id is that of a part of RemoteSystems
-    ///   (`org.remotesystems.media-players`, `org.remotesystems.web-browser.…`), a type is named twice, or an option is
-    ///   outside its range.
+    /// - Throws: `RemoteSystemError` as `RemoteSystemHost.run()` does; with the code `misuse` if the options of the
+    ///   host allow several processes; and with the code `invalidArgument` when the application's id or an activity
+    ///   type is no reversed domain name, the id is that of a part of RemoteSystems (`org.remotesystems.media-players`,
+    ///   `org.remotesystems.web-browser.…`), a type is named twice, or an option is outside its range.
     public func run() async throws { try await self.run(isStaged: false) }
 
     package func run(isStaged: Bool) async throws {
@@ -203,6 +204,16 @@ public final class UserActivityHost: Service {
 
     private func validate() throws(RemoteSystemError) {
         try self.options.validate()
+        guard !self.options.host.allowsSeveralProcesses else {
+            throw RemoteSystemError(
+                .misuse,
+                """
+                An application with hand-off cannot run in several processes: each would have a current activity of \
+                its own, and another system reaches any one of them. Set 'allowsSeveralProcesses' to false.
+                """,
+                side: .local
+            )
+        }
         guard ActivityTypeName.isValid(self.application) else {
             throw RemoteSystemError(
                 .invalidArgument,
