@@ -277,7 +277,7 @@ if !isFetched {
             dependencies: [
                 "RemoteSystems", "RemoteSystemsTesting", "RemoteSystemsTransport", "RemoteSystemsIdentity",
                 "RemoteSystemsDiscovery",
-                "ValueSets", "IntegrationSupport",
+                "UserActivities", "ValueSets", "IntegrationSupport",
                 "RemoteSystemsTracing",
                 nioCore, nioPosix, crypto, lifecycle, logging, metrics, instrumentation, tracing,
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),

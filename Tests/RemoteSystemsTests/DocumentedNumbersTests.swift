@@ -6,6 +6,7 @@ import NIOCore
 import RemoteSystemsDiscovery
 import RemoteSystemsIdentity
 import Testing
+import UserActivities
 import ValueSets
 
 @testable import RemoteSystems
@@ -299,6 +300,11 @@ import ValueSets
             "| searching for announcements for a diagnosis |",
             "\(DiagnosisService.maxLookups) at once",
             "\(DiagnosisService.maxLookupsOfSystem) of them for one system"
+        ),
+        Statement(
+            security,
+            "| time of an application to continue an activity |",
+            "| \(seconds(UserActivityHost.Options().continuationTimeout)),"
         ),
         Statement(security, "| after a failed start |", seconds(ApplicationStarter.pause)),
         Statement(
