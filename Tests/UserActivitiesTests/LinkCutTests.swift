@@ -61,6 +61,42 @@ import ValueSets
         }
     }
 
+    @Test func `a stream is opened over the connection that has repeated the confirmation (H-36, H-74)`() async throws {
+        final class Sender: UserActivityDelegate {
+            func userActivity(
+                _ activity: UserActivity,
+                didReceive input: ContinuationInputStream,
+                _ output: ContinuationOutputStream
+            ) async {
+                do {
+                    try await output.write(Array("the rest".utf8))
+                    try await output.finish()
+                    try await output.waitUntilFinished()
+                } catch {
+                    output.abort("\(error)")
+                }
+            }
+        }
+        let received = Mutex("")
+        let handler = ClosureContinuationHandler { activity in
+            let (input, output) = try await activity.continuationStreams()
+            var bytes: [UInt8] = []
+            for try await part in input { bytes += part }
+            try await output.finish()
+            received.withLock { $0 = String(decoding: bytes, as: UTF8.self) }
+        }
+        try await Desk.with(handler) { desk in
+            let activity = UserActivity(type: ContinuationTests.editing, supportsContinuationStreams: true)
+            let sender = Sender()
+            activity.delegate = sender
+            let offer = try await desk.offer(activity)
+            desk.laptop.link.cut(at: self.response(2))
+            try await desk.continue(offer)
+            #expect(received.withLock { $0 } == "the rest")
+            #expect(!activity.isCurrent)
+        }
+    }
+
     @Test(arguments: ["return", "returned", "confirmed"])
     func `a failed receiver returns an activity over another connection if the link is lost (H-61)`(
         step: String
