@@ -1,8 +1,7 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import FoundationEssentials
-import Glibc
+import Foundation
 import Testing
 
 @testable import RemoteSystemsIdentity
@@ -56,10 +55,9 @@ import Testing
         let names = try FileManager.default.contentsOfDirectory(atPath: self.cache)
         #expect(names.count == 1)
         for path in [self.cache] + names.map({ "\(self.cache)/\($0)" }) {
-            var status = stat()
-            let result = unsafe stat(path, &status)
-            #expect(result == 0)
-            #expect(status.st_mode & 0o077 == 0)
+            let attributes = try FileManager.default.attributesOfItem(atPath: path)
+            let permissions = try #require((attributes[.posixPermissions] as? NSNumber)?.intValue)
+            #expect(permissions & 0o077 == 0)
         }
     }
 
