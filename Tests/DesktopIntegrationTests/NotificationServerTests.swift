@@ -91,6 +91,31 @@ extension DesktopTests {
             }
         }
 
+        @Test func `messages that newer ones took from the screen do not come back, and questions stay (N-07, X-76)`()
+            async throws
+        {
+            try await OneDesktop.with(server: "plain") { desktop in
+                let asking = try desktop.ask(["--title", "Deploy?", "--action", "yes=Deploy", "--wait"])
+                _ = try await desktop.notified("Deploy?")
+                for number in 1...6 {
+                    let message = try desktop.ask(["--title", "Message \(number)"])
+                    #expect(try await message.exit(within: .seconds(60)) == 0)
+                }
+                let list = try await desktop.system.command("notifications", "list", "--json")
+                let line = try #require(list.split(separator: "\n").first { $0.contains("Message 6") })
+                let key = String(try #require(line.firstMatch(of: /"key":"([0-9]+)"/)).output.1)
+                _ = try await desktop.system.command("notifications", "dismiss", key)
+                // Everything before it was sent to the server by then.
+                let last = try desktop.ask(["--title", "Last"])
+                #expect(try await last.exit(within: .seconds(60)) == 0)
+                _ = try await desktop.notified("Last")
+                for title in ["Deploy?"] + (1...6).map({ "Message \($0)" }) {
+                    #expect(desktop.server.lines.count { $0.contains(title) } == 1, "\(desktop.server.lines)")
+                }
+                #expect(asking.exitCode == nil)
+            }
+        }
+
         @Test func `a text field of a server that has one is used (N-12, X-77)`() async throws {
             try await OneDesktop.with(server: "reply") { desktop in
                 let asking = try desktop.ask(Self.question + ["--wait"])

@@ -19,8 +19,8 @@ internal import ValueSets
 /// }
 /// ```
 ///
-/// Nothing is shown before ``run()``. At most four notifications of one system and 16 of all are shown at the same
-/// time.
+/// Nothing is shown before ``run()``. At most four notifications of one system, or of one application of this system,
+/// and 16 of all are shown at the same time. A message that newer ones take from the screen does not come back.
 public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter, Service {
     private struct State {
         var shown: [PresentedNotification] = []
@@ -48,6 +48,19 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
             return DesktopNotification(notification, isLocked: isLocked, opensMedia: opensMedia)
         }
 
+        /// Removes the messages that others have taken from the screen. They were shown, so they do not come back.
+        ///
+        /// - Returns: their identifiers.
+        mutating func removeDisplaced() -> [String] {
+            let present = Set(SessionPresenter.newest(self.shown).map(\.identifier))
+            let over = self.shown.filter {
+                $0.rank == .message && self.confirmed.contains($0.identifier) && !present.contains($0.identifier)
+            }.map(\.identifier)
+            self.shown.removeAll { over.contains($0.identifier) }
+            self.confirmed.subtract(over)
+            return over
+        }
+
         /// Whether this is the newest content of its notification.
         func isCurrent(_ notification: DesktopNotification) -> Bool {
             guard let isLocked = self.isLocked,
@@ -57,19 +70,26 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
         }
     }
 
-    /// The maximum number of notifications of one system, and of all, that the server shows at the same time. The
-    /// others are shown as these end.
-    static let (maxOfSystem, max) = (4, 16)
+    /// The maximum number of notifications of one system or application of this system, and of all, that the server
+    /// shows at the same time. The others are shown as these end.
+    static let (maxOfSender, max) = (4, 16)
 
-    /// The newest notifications of each system, in the order of their arrival. One system cannot fill the screen.
+    /// The notifications that are shown, in the order of their arrival: critical ones first, then those with buttons,
+    /// then messages, and of these the newest. One sender cannot fill the screen, nor hide a question with messages.
     static func newest(_ notifications: [PresentedNotification]) -> [PresentedNotification] {
-        var counts: [String?: Int] = [:]
-        let newest = notifications.reversed().filter { notification in
-            // Two systems may have one name.
-            counts[notification.systemID, default: 0] += 1
-            return counts[notification.systemID, default: 0] <= Self.maxOfSystem
+        let ranked = notifications.indices.sorted {
+            (notifications[$0].rank, $0) > (notifications[$1].rank, $1)
         }
-        return newest.prefix(Self.max).reversed()
+        var counts: [String: Int] = [:]
+        let shown = ranked.filter { index in
+            // Two systems may have one name.
+            let notification = notifications[index]
+            let application = notification.desktopEntry ?? notification.applicationName
+            let sender = notification.systemID ?? "local \(application)"
+            counts[sender, default: 0] += 1
+            return counts[sender, default: 0] <= Self.maxOfSender
+        }
+        return shown.prefix(Self.max).sorted().map { notifications[$0] }
     }
 
     /// The user's events, such as a chosen action. Only one task may iterate over them.
@@ -218,10 +238,13 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
 
     /// Inside the lock, so that the desktop gets changes in their order.
     private func update(_ change: (inout State) -> Void) {
-        self.state.withLock { state in
+        let over = self.state.withLock { state in
             change(&state)
+            let over = state.removeDisplaced()
             self.desktop.present(state.notifications)
+            return over
         }
+        for identifier in over { self.feed.yield(.closed(identifier: identifier, reason: .expired)) }
     }
 
     private func received(_ event: DesktopNotificationEvent) {
@@ -293,6 +316,20 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
     }
 }
 
+extension PresentedNotification {
+    /// What stays on the screen if there is not room for all.
+    fileprivate enum Rank: Int, Comparable {
+        case message, question, critical
+
+        static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
+    }
+
+    fileprivate var rank: Rank {
+        if self.content.interruptionLevel == .critical { return .critical }
+        return self.category?.actions.isEmpty ?? true ? .message : .question
+    }
+}
+
 extension DesktopNotification {
     /// What a server shows of a notification.
     ///
@@ -316,7 +353,7 @@ extension DesktopNotification {
             body: lines.joined(separator: "\n"),
             urgency: Urgency(content.interruptionLevel),
             isSilent: content.sound == nil || notification.isSilenced,
-            isResident: !actions.isEmpty || content.interruptionLevel == .critical
+            isResident: notification.rank != .message
         )
         self.soundName = Self.soundName(content.sound)
         self.soundPath = notification.systemName == nil ? notification.soundPath : nil
