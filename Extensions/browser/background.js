@@ -15,7 +15,9 @@ let retryDelay = 1_000;
 let reported = "";
 let pendingReport = null;
 /** What the popup shows. */
-const state = { isConnected: false, offers: [], problem: "" };
+const state = { isConnected: false, offers: [], problem: "", page: "", isHandedOver: false };
+/** Nothing is known of the page that the user sees. */
+const NO_PAGE = { page: "", isHandedOver: false };
 
 function connect() {
   if (port) return;
@@ -25,7 +27,7 @@ function connect() {
   port.onDisconnect.addListener(() => {
     const reason = port?.error?.message ?? api.runtime.lastError?.message;
     port = null;
-    change({ isConnected: false, offers: [], problem: state.problem || reason || "The program has ended." });
+    change({ ...NO_PAGE, isConnected: false, offers: [], problem: state.problem || reason || "The program has ended." });
     setTimeout(connect, retryDelay);
     retryDelay = Math.min(retryDelay * 2, MAX_RETRY_DELAY);
   });
@@ -50,10 +52,23 @@ async function received(message) {
     case "continued":
       change({ problem: "" });
       break;
+    case "handed-over":
+      change({ page: `${named(message)} is continued on ${message.system}.`, isHandedOver: true });
+      break;
+    case "returned":
+      change({
+        page: `${message.system} could not continue ${named(message)}. It is offered again.`,
+        isHandedOver: false,
+      });
+      break;
     case "failed":
       change({ problem: message.message });
       break;
   }
+}
+
+function named(message) {
+  return message.title ? `“${message.title}”` : "the page";
 }
 
 /** Opens a page in a new tab. Returns why it could not. */
@@ -97,6 +112,7 @@ function report() {
     if (!port || !state.isConnected || text === reported) return;
     reported = text;
     port.postMessage(message);
+    if (state.page) change(NO_PAGE);
   }, 150);
 }
 
@@ -111,7 +127,9 @@ async function currentPage() {
 
 function change(values) {
   Object.assign(state, values);
-  api.action.setBadgeText({ text: state.offers.length ? String(state.offers.length) : "" });
+  const count = state.offers.length ? String(state.offers.length) : "";
+  // The user sees the badge beside the page that goes on elsewhere.
+  api.action.setBadgeText({ text: state.isHandedOver ? "→" : count });
   // Fails while no popup is open.
   api.runtime.sendMessage({ type: "state", state }).catch(() => {});
 }

@@ -5,7 +5,7 @@
 
 const api = globalThis.browser ?? globalThis.chrome;
 
-function show({ isConnected, offers, problem }) {
+function show({ isConnected, offers, problem, page }) {
   const items = offers.map((offer) => {
     const button = document.createElement("button");
     const place = document.createElement("small");
@@ -19,6 +19,7 @@ function show({ isConnected, offers, problem }) {
     return item;
   });
   document.getElementById("offers").replaceChildren(...items);
+  document.getElementById("page").textContent = page;
   const note = isConnected ? "No other machine offers a page." : "Not connected to remotesystems.";
   document.getElementById("note").textContent = problem || (offers.length && isConnected ? "" : note);
 }

@@ -18,6 +18,7 @@ import ValueSets
 /// - `stop=STEP`: blocks for ever when the step is reached: `decide`, `received`, `streaming`, `restore`, `save` or
 ///   `stream`;
 /// - `hold=STEP`: blocks there until a file exists whose name is that of the record with `.go` at its end;
+/// - `fail=restore`: states that it could not continue an activity, after it has received it;
 /// - `measure=COUNT`: continues so many activities of other systems in this process, and prints the median of the times
 ///   until its handler had the content, in milliseconds;
 /// - `dead=SECONDS`: how long a silent peer counts as present;
@@ -51,7 +52,7 @@ struct ActivityProbe {
             configuration,
             activityTypes: arguments[4] == "-" ? [] : arguments[4].split(separator: ",").map(String.init),
             options: options,
-            handler: Receiver(steps: steps)
+            handler: Receiver(steps: steps, isContinued: option("fail") != "restore")
         )
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await host.run() }
@@ -197,6 +198,7 @@ final class Author: UserActivityDelegate {
 
 struct Receiver: ContinuationHandler {
     let steps: Steps
+    let isContinued: Bool
 
     func willContinueUserActivity(type: String) async -> Bool {
         self.steps.reached("decide", type)
@@ -215,7 +217,7 @@ struct Receiver: ContinuationHandler {
         let text = activity.userInfo["Text"]?.string ?? "nothing"
         guard activity.supportsContinuationStreams else {
             self.steps.reached("restore", text)
-            return true
+            return self.isContinued
         }
         let streams = try await activity.continuationStreams()
         self.steps.reached("streaming")
@@ -223,7 +225,7 @@ struct Receiver: ContinuationHandler {
         for try await bytes in streams.input { count += bytes.count }
         try await streams.output.finish()
         self.steps.reached("restore", "\(text), \(count)")
-        return true
+        return self.isContinued
     }
 
     func didFailToContinueUserActivity(type: String, error: ContinuationError) async {

@@ -124,6 +124,39 @@ extension DesktopTests {
             }
         }
 
+        @Test func `the browser learns that another system has continued its page, and that it has failed to (H-61)`()
+            async throws
+        {
+            try await TwoBuses.with { first, second in
+                let remotesystems = try builtProgram("remotesystems")
+                let browser = try Self.start(
+                    first.environment,
+                    "ready,page=https://example.com/x,received=handed-over,received=returned,end",
+                    [remotesystems, "activities", "browser", "--browser", "chromium"]
+                )
+                let type = "org.remotesystems.browsing-web"
+                let reader = try second.start([
+                    try builtProgram("activity-probe"), "test.reader", "\(second.desktop.directory)/reader", "lo", type,
+                    "fail=restore",
+                ])
+                // Fails with another reason before the page and the application are listed.
+                _ = try await eventually("the reader's failure", within: .seconds(60)) { () async throws -> Bool? in
+                    let failing = try second.start(
+                        [remotesystems, "activities", "continue", type, "--loopback", "--in", "test.reader"]
+                    )
+                    let code = try await failing.exit(within: .seconds(60))
+                    #expect(code != 0, "\(failing.lines)")
+                    return failing.lines.joined().contains("could not continue the activity") ? true : nil
+                }
+                _ = try await browser.exit(within: .seconds(200))
+                let reports = browser.lines.filter { $0.contains(#""title": "A page", "type": "#) }
+                #expect(reports.count == 2, "\(browser.lines)")
+                #expect(reports.first?.contains(#""type": "handed-over""#) == true, "\(browser.lines)")
+                #expect(reports.last?.contains(#""type": "returned""#) == true, "\(browser.lines)")
+                await reader.stop()
+            }
+        }
+
         @Test func `the files of the browsers are written, and removed again`() async throws {
             try await Desktop.with { desktop in
                 func install(_ arguments: String...) async throws -> [String] {

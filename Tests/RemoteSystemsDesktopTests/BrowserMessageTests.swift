@@ -43,6 +43,19 @@ import Testing
         #expect(throws: BrowserMessage.Invalid.self) { try BrowserPage(url, title: nil) }
     }
 
+    @Test func `what another system does with the page is said with its name and the page's title`() throws {
+        func text(_ order: BrowserOrder) throws -> String {
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = .sortedKeys
+            return String(decoding: try encoder.encode(order), as: UTF8.self)
+        }
+        #expect(
+            try text(.handedOver(system: "kitchen", title: "A page"))
+                == #"{"system":"kitchen","title":"A page","type":"handed-over"}"#
+        )
+        #expect(try text(.returned(system: "kitchen", title: nil)) == #"{"system":"kitchen","type":"returned"}"#)
+    }
+
     @Test func `messages are read, and wrong ones are refused`() throws {
         func read(_ text: String) throws -> BrowserMessage { try BrowserMessage(Array(text.utf8)) }
         #expect(try read(#"{"type": "leave", "more": 1}"#) == .leave)

@@ -35,6 +35,14 @@ extension SystemTests {
                 #expect(continued.lines.joined().contains("org.remotesystems.web-browser.chromium"))
                 try await second.shows(pages.url("one"))
                 #expect(try await !second.devtools("pages").contains("hidden"))
+                // The user sees where the page has gone, and that it has come back.
+                try await first.says("^“Page one” is continued on .+[.]$", isHandedOver: true)
+                let returned = "{ type: 'returned', system: 'beta', title: 'Page one' }"
+                _ = try await first.devtools("evaluate", "received(\(returned))")
+                try await first.says(
+                    "^beta could not continue “Page one”. It is offered again[.]$",
+                    isHandedOver: false
+                )
 
                 // The other way, from the list in the browser. The page that was continued is offered from there.
                 _ = try await second.open(pages.url("two"))
@@ -115,6 +123,14 @@ private struct Browser {
                 return last.contains(#"\"isConnected\":true"#) ? true : nil
             }
         } catch { throw IntegrationError("\(error): \(last); \(self.process.lines.suffix(20))") }
+    }
+
+    /// Waits until the extension shows a sentence about its page, which a regular expression describes.
+    func says(_ sentence: String, isHandedOver: Bool) async throws {
+        _ = try await eventually("the sentence \(sentence)", within: .seconds(60), every: .milliseconds(200)) {
+            let test = "state.isHandedOver === \(isHandedOver) && /\(sentence)/.test(state.page)"
+            return try await self.devtools("evaluate", test) == "true" ? true : nil
+        }
     }
 
     /// Waits until the extension lists an offer, and returns its id as JSON.

@@ -88,7 +88,9 @@ enum BrowserOrder: Encodable {
     /// The browser is to open a page, and to respond with the number.
     case open(number: Int, url: String)
     /// Another system has continued the page.
-    case handedOver(system: String)
+    case handedOver(system: String, title: String?)
+    /// The other system has failed to continue the page, which is offered again.
+    case returned(system: String, title: String?)
     /// The offer was continued in this browser.
     case continued(id: String)
     /// Something failed. The id is that of the offer, if it is about one.
@@ -102,7 +104,7 @@ enum BrowserOrder: Encodable {
     }
 
     private enum Key: String, CodingKey {
-        case type, application, version, offers, number, url, system, id, code, message
+        case type, application, version, offers, number, url, system, title, id, code, message
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -119,9 +121,14 @@ enum BrowserOrder: Encodable {
             try container.encode("open", forKey: .type)
             try container.encode(number, forKey: .number)
             try container.encode(url, forKey: .url)
-        case .handedOver(let system):
+        case .handedOver(let system, let title):
             try container.encode("handed-over", forKey: .type)
             try container.encode(system, forKey: .system)
+            try container.encodeIfPresent(title, forKey: .title)
+        case .returned(let system, let title):
+            try container.encode("returned", forKey: .type)
+            try container.encode(system, forKey: .system)
+            try container.encodeIfPresent(title, forKey: .title)
         case .continued(let id):
             try container.encode("continued", forKey: .type)
             try container.encode(id, forKey: .id)

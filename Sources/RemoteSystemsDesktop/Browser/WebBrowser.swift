@@ -162,7 +162,7 @@ package actor WebBrowser {
         guard let page else { return }
         let activity = UserActivity(type: UserActivity.browsingWeb, title: page.title)
         activity.webpageURL = page.address
-        let origin = Origin(self.connection)
+        let origin = Origin(self.connection, self.watcher)
         activity.delegate = origin
         self.current = (page, activity, origin)
         do {
@@ -173,14 +173,26 @@ package actor WebBrowser {
         }
     }
 
-    /// Notifies the browser that its page was continued.
+    /// Notifies the browser that its page was continued, or returned: it is then offered again.
     private final class Origin: UserActivityDelegate {
         private let connection: BrowserConnection
+        private let watcher: UserActivityWatcher
 
-        init(_ connection: BrowserConnection) { self.connection = connection }
+        init(_ connection: BrowserConnection, _ watcher: UserActivityWatcher) {
+            self.connection = connection
+            self.watcher = watcher
+        }
 
         func userActivityWasContinued(_ activity: UserActivity, by receiver: UserActivityReceiver) async {
-            self.connection.send(.handedOver(system: receiver.systemID.short))
+            self.connection.send(.handedOver(system: self.name(of: receiver), title: activity.title))
+        }
+
+        func userActivityWasReturned(_ activity: UserActivity, by receiver: UserActivityReceiver) async {
+            self.connection.send(.returned(system: self.name(of: receiver), title: activity.title))
+        }
+
+        private func name(of receiver: UserActivityReceiver) -> String {
+            self.watcher.systems.first { $0.id == receiver.systemID }?.displayName ?? receiver.systemID.short
         }
     }
 

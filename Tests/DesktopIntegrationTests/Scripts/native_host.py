@@ -13,6 +13,7 @@ KIND is a list of what is sent, separated by commas:
     continue   continues the first offer that is listed, and waits for the outcome
     open=TEXT  responds to each `open` from now on: with a failure, if there is a text
     opened=N   waits until N pages were to be opened
+    received=TYPE  waits for a message of the type
     garbage    a message that is not JSON
     list       a message that is JSON of another form
     private    a page of a private window
@@ -103,6 +104,8 @@ try:
                 response = {"failure": failure} if failure else {}
             case ["opened", count]:
                 wait(lambda message: message["type"] == "open", count=int(count))
+            case ["received", kind]:
+                wait(lambda message, kind=kind: message["type"] == kind)
             case ["garbage"]:
                 send(b"\xff\x00 no JSON")
             case ["list"]:
