@@ -42,6 +42,26 @@ extension DesktopTests {
             }
         }
 
+        @Test func `the event of a failed continuation names the activity (H-95)`() async throws {
+            try await NotifiedDesktop.with { desktop in
+                let server = try await desktop.startServer()
+                let offering = try desktop.probe("author", on: "first", "-", "offer=\(Self.type)")
+                let receiving = try desktop.probe("reader", on: "second", Self.type, "fail=restore")
+                let notifying = try desktop.notify()
+                try await desktop.system.shows(1)
+                let failed = #""event":"failed""#
+                // Repeated because the notification may be replaced at the same moment.
+                try await desktop.eventually("the failure is reported") {
+                    try await desktop.system.control("action", "0")
+                    return notifying.lines.contains { $0.contains(failed) }
+                }
+                let line = try #require(notifying.lines.first { $0.contains(failed) })
+                #expect(line.contains(#""type":"\#(Self.type)""#), "\(line)")
+                #expect([#""id":""#, #""systemID":""#, #""system":""#].allSatisfy { line.contains($0) }, "\(line)")
+                for process in [notifying, receiving, offering, server] { await process.stop() }
+            }
+        }
+
         @Test(arguments: [false, true])
         func `a notification survives its server, and ends with the offer, also in the daemon`(inDaemon: Bool)
             async throws

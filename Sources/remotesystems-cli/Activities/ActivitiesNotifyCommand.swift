@@ -81,7 +81,12 @@ struct ActivitiesNotifyCommand: Subcommand {
 
     private static func report(_ continued: OfferPresenter.Continued, _ output: Output) throws {
         if let error = continued.failure {
-            try Failure(error).report(output)
+            var failure = Failure(error)
+            failure.id = continued.offer.shownID
+            failure.type = continued.offer.activityType
+            failure.systemID = continued.offer.system.id
+            failure.system = continued.offer.system.displayName
+            try failure.report(output)
             return
         }
         try output.json(ContinuedHereOutput(id: continued.offer.shownID, application: continued.application))

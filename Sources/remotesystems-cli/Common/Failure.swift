@@ -27,6 +27,12 @@ struct Failure: Error, Encodable {
     var keyPath: String?
     /// The systems that a name may mean.
     var systemIDs: [SystemID]?
+    /// The activity that was not continued, of a command that continues several: its id, its type, and the id and the
+    /// name of the system that offers it.
+    var id: String?
+    var type: String?
+    var systemID: SystemID?
+    var system: String?
 
     /// The exit status: 78 (`EX_CONFIG` of sysexits.h) for an invalid configuration, so that a service manager can
     /// distinguish it from a temporary failure.

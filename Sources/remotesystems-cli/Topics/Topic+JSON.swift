@@ -152,6 +152,7 @@ extension Topic {
           topic                  topic          topic text
           failed                 all            error reason message side canRetry
                                                 byteOffset keyPath systemIDs
+                                                id type systemID system (of notify)
 
         A system has id, name, kind, status, platform, discovery, authorization,
         isLocal, capabilities, manufacturer, model, and applications, each with id,
@@ -179,6 +180,7 @@ extension Topic {
         failure (local, network, remote), and 'canRetry' whether a retry may succeed.
         With the reason ambiguousName, 'systemIDs' are the systems that match the name;
         with nameChanged, the system that the name meant before, then those that have
-        it now.
+        it now. Of 'activities notify', 'id', 'type', 'systemID' and 'system' name the
+        offer that was not continued; the subcommand goes on.
         """
 }
