@@ -61,7 +61,7 @@ import ValueSets
         "doc-root:notes//etc/passwd", "doc-root:notes/", "doc-root:notes", "doc-root:other/file",
         "doc-root:/etc/passwd",
         "doc-root:notes/a%00b", "doc-root:notes/%ff", "doc-root:notes/out/secret",
-        "doc-root:notes/./a", "DOC-ROOT:notes/a",
+        "doc-root:notes/./a", "DOC-ROOT:notes/../a", "DOC-ROOT:other/a",
         // Links to what does not exist yet, and a path that no file can have.
         "doc-root:notes/dangling", "doc-root:notes/dangling/keys",
         "doc-root:notes/\(String(repeating: "a/", count: 3_000))b",
@@ -77,6 +77,19 @@ import ValueSets
             let mapper = try DocumentURLMapper(roots: ["notes": there])
             guard let url = URL(string: text) else { return }
             #expect(throws: RemoteSystemError.self) { try mapper.local(url) }
+        }
+    }
+
+    @Test(arguments: ["DOC-ROOT", "Doc-Root"])
+    func `a document's URL is translated whatever the case of its scheme (H-28)`(scheme: String) async throws {
+        try await self.withFolders { here, _ in
+            let mapper = try DocumentURLMapper(roots: ["notes": here])
+            let portable = try #require(URL(string: "\(scheme):notes/a"))
+            let document = Value.url(here.appending(path: "a"))
+            #expect(try mapper.local(["A": .url(portable)] as ValueSet) == ["A": document])
+            #expect(throws: RemoteSystemError.self) {
+                try DocumentURLMapper.none.local(["A": .url(portable)] as ValueSet)
+            }
         }
     }
 

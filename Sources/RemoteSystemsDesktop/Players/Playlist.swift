@@ -78,7 +78,7 @@ struct Playlist: Sendable, Hashable {
     private static func local(_ value: Value, _ documents: DocumentURLMapper?) -> URL? {
         guard let text = value.string, text.utf8.count <= PlayerState.maxAddressBytes, let address = URL(string: text)
         else { return nil }
-        if address.scheme == DocumentURLMapper.scheme { return try? documents?.local(address) }
+        if address.scheme?.lowercased() == DocumentURLMapper.scheme { return try? documents?.local(address) }
         return address.scheme?.lowercased() != "file" && PlayedMedia.isPlayable(address) ? address : nil
     }
 }

@@ -73,12 +73,12 @@ public struct DocumentURLMapper: Sendable, Hashable {
 
     /// Returns the URL of a document on this system.
     ///
-    /// - Parameter url: a URL with the scheme ``scheme``.
+    /// - Parameter url: a URL with the scheme ``scheme``, in small or capital letters.
     /// - Throws: `RemoteSystemError` with the code `invalidArgument` for a folder that is not registered here, and for
     ///   a path that leads out of it.
     public func local(_ url: URL) throws(RemoteSystemError) -> URL {
         let text = url.absoluteString
-        guard text.hasPrefix("\(Self.scheme):") else { throw Self.invalid("It does not begin with \(Self.scheme):.") }
+        guard Self.isPortable(url) else { throw Self.invalid("It does not begin with \(Self.scheme):.") }
         let parts = text.dropFirst(Self.scheme.count + 1).split(
             separator: "/",
             maxSplits: 1,
@@ -109,6 +109,9 @@ public struct DocumentURLMapper: Sendable, Hashable {
         }
         return URL(filePath: path)
     }
+
+    /// Whether a URL stands for a document. Schemes do not depend on case (RFC 3986, section 3.1).
+    private static func isPortable(_ url: URL) -> Bool { url.scheme?.lowercased() == Self.scheme }
 
     private var names: String {
         self.roots.isEmpty ? "none" : self.roots.keys.sorted().joined(separator: ", ")
@@ -200,7 +203,7 @@ extension DocumentURLMapper {
                     side: .remote
                 )
             }
-            return url.scheme == Self.scheme ? try self.local(url) : url
+            return Self.isPortable(url) ? try self.local(url) : url
         }
     }
 
