@@ -12,7 +12,8 @@ extension CommandTests.Account {
     @Test(
         arguments: [
             (-100.0, ["certificate  ended ", "'remotesystems doctor' says what to do"]),
-            (-89.5, ["certificate  until ", "(0 days), renewed by itself"]),
+            (-89.5, ["certificate  until ", "(0 days), not renewed yet"]),
+            (-79.5, ["certificate  until ", "(10 days), renewed by itself"]),
             (-0.5, ["certificate  until ", "(89 days), renewed by itself"]),
             (10, ["certificate  begins ", "'remotesystems doctor' says what to do"]),
         ] as [(Double, [String])]
@@ -36,6 +37,9 @@ extension CommandTests.Account {
             for word in words { #expect(line.contains(word), "\(line)") }
             #expect(line.count <= 80)
             if days == -100 { #expect(!line.contains("renewed")) }
+            // Ten days before the end, this and the list warn.
+            let warning = "This system's certificate expires in 0 days"
+            #expect(shown.errors.contains(warning) == (days == -89.5), "\(shown)")
             let doctor = try await sandbox.run("doctor", "--loopback", "--json")
             let isOver = days == -100 || days == 10
             let finding = doctor.json.first { ($0["code"] as? String) == (days == 10 ? "clock" : "certificate") }
@@ -44,7 +48,7 @@ extension CommandTests.Account {
             let options = ["--loopback", "--wait", "1", "--json"]
             let list = try await sandbox.start(["list"] + options).finish()
             let listed = list.event("finding")
-            #expect((listed?["code"] as? String == "certificate") == (days == -100), "\(list)")
+            #expect((listed?["code"] as? String == "certificate") == [-100, -89.5].contains(days), "\(list)")
             if days == -100 {
                 #expect((listed?["what"] as? String)?.hasPrefix("This system's certificate expired") == true)
                 let info = try await sandbox.start(["info", "missing"] + options).finish()

@@ -192,21 +192,38 @@ struct IdentityFindings {
             return finding
         }
         if self.now >= identity.renewalDate {
-            return DiagnosisFinding(
-                .certificate,
-                .warning,
-                "This system's certificate expires in \(days) days, at \(end.formatted(.iso8601)). It was not renewed.",
-                why: why,
-                advice:
-                    "The certificate is renewed automatically when this machine connects to the one with the account's "
-                    + "key: run both on one network, with a host on that machine and a watcher on this one."
-            )
+            return .certificateNotRenewed(days: days, end: end)
         }
         return DiagnosisFinding(.certificate, .ok, "This system's certificate is valid for \(days) days.", why: why)
     }
 }
 
+extension RemoteSystemsAccount {
+    /// The warning that this system's certificate ends within ten days and was not renewed; `nil` otherwise, and if it
+    /// is invalid already. Creates no account.
+    package var certificateWarning: DiagnosisFinding? {
+        let now = Date()
+        guard let store = try? self.context.account.store(), let identity = try? store.storedIdentity(now: now),
+            identity.isAuthority || identity.rootRetirement(at: now) == nil
+        else { return nil }
+        let end = identity.certificateValidity.upperBound
+        return CertificateReminder.daysLeft(until: end, at: now).map { .certificateNotRenewed(days: $0, end: end) }
+    }
+}
+
 extension DiagnosisFinding {
+    /// This system's certificate is due for renewal.
+    fileprivate static func certificateNotRenewed(days: Int, end: Date) -> DiagnosisFinding {
+        DiagnosisFinding(
+            .certificate,
+            .warning,
+            "This system's certificate expires in \(days) days, at \(end.formatted(.iso8601)). It was not renewed.",
+            why: "Other systems refuse a system whose certificate has expired.",
+            advice: "The certificate is renewed automatically when this machine connects to the one with the account's "
+                + "key: run both on one network, with a host on that machine and a host or a watcher on this one."
+        )
+    }
+
     /// This system's certificate expired, and the machine with the account's root key has not renewed it.
     package static func certificateExpired(at end: Date) -> DiagnosisFinding {
         DiagnosisFinding(

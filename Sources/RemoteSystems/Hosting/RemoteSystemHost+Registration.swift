@@ -41,28 +41,40 @@ extension RemoteSystemHost {
         return ListenerRegistration { [weak registering = self.registering] in registering?.remove(id) }
     }
 
-    /// Logs a warning when the certificate has expired, and refreshes the registration state. Runs until cancelled.
+    /// Logs a warning when the certificate ends soon or has expired, and refreshes the registration state. Runs until
+    /// cancelled.
     func followCertificate() async throws {
-        var wasExpired = false
+        var reminder = CertificateReminder()
         while true {
-            if let identity = try? self.context.security().identity,
-                identity.certificateValidity.upperBound <= Date()
-            {
-                if !wasExpired {
-                    self.context.logger.warning(
-                        """
-                        This system's certificate has expired, so no other system connects to this host. Check the \
-                        clock; if it is right, start a system that holds the account's key, or join the account again.
-                        """,
-                        metadata: ["expired": "\(identity.certificateValidity.upperBound.formatted(.iso8601))"]
-                    )
-                }
-                wasExpired = true
-            } else {
-                wasExpired = false
+            if let end = try? self.context.security().identity.certificateValidity.upperBound {
+                self.log(reminder.notice(of: end, at: Date()), of: end)
             }
             try await self.context.environment.time.sleep(for: self.registering.timeToRefresh)
             self.registering.refresh()
+        }
+    }
+
+    private func log(_ notice: CertificateReminder.Notice?, of end: Date) {
+        switch notice {
+        case nil: return
+        case .ending(let days):
+            self.context.logger.warning(
+                """
+                This system's certificate ends soon, and was not renewed. It is renewed by itself when this machine \
+                connects to the one with the account's root key: run both on one network, with a host on that machine \
+                and a host or a watcher on this one. Otherwise other systems refuse this one from then on.
+                """,
+                metadata: ["days": "\(days)", "end": "\(end.formatted(.iso8601))"]
+            )
+        case .expired:
+            self.context.logger.warning(
+                """
+                This system's certificate has expired, so no other system connects to this host. Check the clock; if \
+                it is right, join the account again: 'remotesystems account invite' on the machine with the account's \
+                root key, then 'remotesystems account join' here. This machine keeps its id.
+                """,
+                metadata: ["expired": "\(end.formatted(.iso8601))"]
+            )
         }
     }
 }

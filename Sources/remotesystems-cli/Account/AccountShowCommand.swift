@@ -85,7 +85,8 @@ struct AccountShowCommand: Subcommand {
             for system in formerlyRevoked { try output.line("             \(system)") }
         }
         try output.line("kept in      \(directory.printable)")
-        try FindingOutput.warn(of: account.recordFindings, output)
+        let warnings = [refusal == nil ? account.certificateWarning : nil].compactMap(\.self) + account.recordFindings
+        try FindingOutput.warn(of: warnings, output)
         return true
     }
 
@@ -94,7 +95,9 @@ struct AccountShowCommand: Subcommand {
         let days = Int((end.timeIntervalSince(now) / 86_400).rounded(.down))
         if now < begin { return "begins \(begin.formatted(.iso8601)): 'remotesystems doctor' says what to do" }
         if now >= end { return "ended \(end.formatted(.iso8601)): 'remotesystems doctor' says what to do" }
-        return "until \(end.formatted(.iso8601)) (\(days) days)\(canRenew ? ", renewed by itself" : "")"
+        // The warning that follows says what to do.
+        let renewal = days < 10 ? ", not renewed yet" : canRenew ? ", renewed by itself" : ""
+        return "until \(end.formatted(.iso8601)) (\(days) days)\(renewal)"
     }
 }
 

@@ -50,9 +50,11 @@ struct ListCommand: Subcommand {
         await watcher.stop()
         guard let problems else { throw CancellationError() }
         // The stopped watcher has stored a refusal of this run, too.
-        let loss = LostMembership(of: RemoteSystemsAccount(configuration))
+        let account = RemoteSystemsAccount(configuration)
+        let loss = LostMembership(of: account)
         // The finding says what to do. Each refusal is only another consequence.
         for problem in problems where loss == nil { output.note(problem.printable.wrapped()) }
+        if loss == nil, let warning = account.certificateWarning { try FindingOutput.warn(of: [warning], output) }
         try Self.report(systems, excluded: excluded, loss?.finding ?? reason, output)
         return !systems.isEmpty
     }
