@@ -26,6 +26,13 @@ struct PairCommand: Subcommand {
             that joins another account leaves its own, and with it the links of that account: they are named before \
             you confirm.
 
+            Notifications on this account's systems are the service org.remotesystems.notifications. The activities \
+            that they offer are the topic org.remotesystems.activities; to continue these, grant the service of that \
+            name, too. So --link with --service org.remotesystems.notifications lets the other account show \
+            notifications here, and --link with --topic org.remotesystems.activities and \
+            --service org.remotesystems.activities lets it continue activities. 'remotesystems account grant' changes \
+            the rights later.
+
             Answer yes or no in the terminal; no answer within 30 seconds counts as no. If standard input is not a \
             terminal, or with --type-digits, type the digits that the other machine shows instead. After three failed \
             comparisons, connecting is locked for an hour.
