@@ -102,6 +102,7 @@ package struct TransportError: Error, Sendable, CustomStringConvertible {
     var wireFailure: WireFailure {
         var failure = WireFailure(self.messageToPeer, canRetry: self.canRetry)
         failure.code = self.failureCode
+        failure.withdrawal = (self.cause as? TrustError)?.withdrawal?.bytes
         return failure
     }
 }

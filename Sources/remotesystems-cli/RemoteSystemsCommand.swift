@@ -38,7 +38,7 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
         }
         // These subcommands trap signals as soon as they have parsed their arguments, and until they end.
         if ["serve", "doctor"].contains(words.first) || words.starts(with: ["host", "run"])
-            || words.starts(with: ["account", "revoke"])
+            || words.starts(with: ["account", "revoke"]) || words.starts(with: ["account", "unlink"])
         {
             SignalMask.blockTermination()
         }

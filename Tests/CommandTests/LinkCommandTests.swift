@@ -91,9 +91,9 @@ extension CommandTests {
                 #expect(try await rights().count == 2)
                 #expect(try await rights().last?.hasSuffix("(as stated when it was linked)") == true)
                 let prefix = String(account.description.prefix(6))
-                let unlinked = try await sandbox.run("account", "unlink", prefix, "--json")
+                let unlinked = try await sandbox.run("account", "unlink", prefix, "--loopback", "--json")
                 #expect(unlinked.event("unlinked")?["state"] as? String == "withdrawn")
-                let again = try await sandbox.run("account", "unlink", prefix)
+                let again = try await sandbox.run("account", "unlink", prefix, "--loopback")
                 #expect(again.status == 2 && again.errors.contains("withdrawn already"))
                 let shown = try await sandbox.run("account", "links")
                 #expect(shown.lines.contains { $0.contains("withdrawn by this account") })
@@ -169,10 +169,42 @@ extension CommandTests {
                     return info.event("failed")?["message"] as? String
                 }
                 #expect(try await missing()?.contains("--filter authorization=linked") == true)
-                let unlinked = try await sandbox.run("account", "unlink", String(account.description.prefix(6)))
+                let prefix = String(account.description.prefix(6))
+                let unlinked = try await sandbox.run("account", "unlink", prefix, "--loopback", "--wait", "1")
                 #expect(unlinked.status == 0 && unlinked.lines.contains { $0.contains("Ask its owner") })
                 #expect(unlinked.lines.allSatisfy { $0.count <= 80 })
                 #expect(try await missing()?.contains("--filter authorization=linked") == false)
+            }
+        }
+
+        @Test func `unlink notifies the reachable systems of the other account, which run no watcher`() async throws {
+            try await Self.linked { sandbox, account in
+                let own = try #require(try await sandbox.account()["accountID"] as? String)
+                let granted = try await sandbox.run("account", "grant", own, "--service", "test.volume", as: "bo")
+                #expect(granted.status == 0, "\(granted)")
+                let serving = try sandbox.start(["serve", "--loopback", "--port", "0", "--json"], as: "bo")
+                do {
+                    _ = try await serving.event("ready")
+                    let filters = ["--filter", "authorization=linked"]
+                    _ = try await eventually("the other account's system in the list", within: .seconds(60)) {
+                        try await sandbox.start(["list", "--loopback", "--json"] + filters).finish()
+                            .json.first { $0["event"] as? String == "system" }
+                    }
+                    let unlinked = try await sandbox.run("account", "unlink", account.description, "--loopback")
+                    #expect(unlinked.status == 0, "\(unlinked)")
+                    #expect(unlinked.lines.contains { $0.hasPrefix("Notifying the reachable system ") }, "\(unlinked)")
+                    #expect(!unlinked.lines.contains { $0.contains("Ask its owner") }, "\(unlinked)")
+                    let state = try await eventually("the withdrawal", within: .seconds(60)) { () -> String? in
+                        let link = try await sandbox.run("account", "links", "--json", as: "bo").event("link")
+                        let state = link?["state"] as? String
+                        return state == "active" ? nil : state
+                    }
+                    #expect(state.hasPrefix("withdrawn"))
+                } catch {
+                    await serving.process.stop()
+                    throw error
+                }
+                await serving.process.stop()
             }
         }
 

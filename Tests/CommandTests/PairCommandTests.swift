@@ -110,7 +110,7 @@ extension CommandTests {
                 let link = try #require(try await sandbox.run("account", "links", "--json").event("link"))
                 #expect((link["granted"] as? [String: Any])?["services"] as? [String] == ["test.volume"])
                 #expect((link["received"] as? [String: Any])?["schemes"] as? [String] == ["https"])
-                #expect(try await sandbox.run("account", "unlink", "Bo").status == 0)
+                #expect(try await sandbox.run("account", "unlink", "Bo", "--loopback").status == 0)
             }
         }
 

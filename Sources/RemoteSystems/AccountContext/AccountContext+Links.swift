@@ -117,6 +117,15 @@ extension AccountContext {
         }
     }
 
+    /// Stores the notice with which a system of a linked account closed an open connection, after verifying it.
+    func learnWithdrawal(_ notice: [UInt8], from peer: PeerIdentity) {
+        guard case .linked(let account, _) = peer.standing else { return }
+        // A signature to verify, and a place in the queue of the account's files. The link ends as well when a
+        // connection is refused with the notice later.
+        let delay = self.trustPace.withLock { $0.delay(of: peer.systemID, account, at: self.environment.time.now) }
+        if delay == nil { self.learnWithdrawal((account, notice)) }
+    }
+
     /// Records the changes of links in the log.
     func audit(_ links: AccountLinks, after old: AccountLinks) {
         for link in links.links {

@@ -157,7 +157,8 @@ final class AccountContext: Sendable {
                 let new = try TransportSecurity(
                     identity: account.identity,
                     trust: trust,
-                    learned: { [weak self] in self?.keep(roots: $0) }
+                    learned: { [weak self] in self?.keep(roots: $0) },
+                    withdrawn: { [weak self] in self?.learnWithdrawal($1, from: $0) }
                 )
                 loaded = Loaded(
                     security: new,

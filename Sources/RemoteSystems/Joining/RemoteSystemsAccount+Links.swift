@@ -35,8 +35,10 @@ extension RemoteSystemsAccount {
     /// uses none of the rights that it was granted.
     ///
     /// Programs of this machine close their connections with systems of that account within two seconds; other systems
-    /// of this account do so when they receive the change. The systems of the other account learn of it when they next
-    /// connect. To link the accounts again, pair them again.
+    /// of this account do so when they receive the change. The systems of the other account that have such a connection
+    /// learn of it as it ends, and pass it on; the others when they next connect. To notify those that are reachable,
+    /// run a ``RemoteSystemWatcher`` that lists systems of linked accounts meanwhile. To link the accounts again, pair
+    /// them again.
     ///
     /// - Parameter account: the id of the linked account.
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/identity``. Its cause is an ``IdentityError`` such

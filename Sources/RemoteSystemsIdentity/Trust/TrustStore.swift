@@ -140,7 +140,11 @@ package struct TrustStore: Sendable {
         case .sameAccount:
             return .notOurAccount
         case .linked(let account, let grants):
-            guard let linked = self.linked[account] else { return .linkWithdrawn }
+            guard let linked = self.linked[account] else {
+                var error = TrustError.linkWithdrawn
+                error.withdrawal = self.withdrawn[account]?.notice
+                return error
+            }
             // The grants are part of the peer's identity. If they changed, the peer has to connect again.
             guard linked.grants.inForce(at: now) == grants else { return .grantsChanged }
         }

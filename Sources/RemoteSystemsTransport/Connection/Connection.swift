@@ -188,6 +188,12 @@ package final class Connection: AuthenticatedConnection {
         self.onEventLoop { $0.update(deadPeerTime: deadPeerTime) }
     }
 
+    /// Calls the listener, on the event loop, with the notice that the peer's account has withdrawn its link with this
+    /// one, if the peer closes the connection with it. The notice is not verified.
+    func onWithdrawal(_ listener: @escaping @Sendable (_ notice: [UInt8]) -> Void) {
+        self.onEventLoop { $0.withdrawalListener = listener }
+    }
+
     /// Calls the listener once, on the event loop, when the connection has ended. If it has ended already, a call from
     /// the event loop notifies the listener at once, and a call from elsewhere as soon as possible.
     package func onClose(_ listener: @escaping @Sendable (CloseStatus) -> Void) {

@@ -140,6 +140,7 @@ extension ConnectionDriver {
                 canRetry: failure.canRetry,
                 failureCode: failure.code
             )
+            if let notice = failure.withdrawal { self.withdrawalListener?(notice) }
         }
         self.write(.close(status, nil))
         self.flush()

@@ -59,6 +59,8 @@ final class ConnectionDriver {
     var state = ConnectionState()
     /// The reason with which the peer closes the connection, if it sent one.
     var peerReason: TransportError?
+    /// Receives the notice with which a peer of a linked account closes the connection.
+    var withdrawalListener: (@Sendable ([UInt8]) -> Void)?
     /// `true` while ``flush()`` writes to the channel.
     private(set) var isFlushing = false
     /// Whether the channel became writable during a flush.

@@ -34,6 +34,7 @@ package final class TransportSecurity: Sendable {
     private let state: Mutex<State>
     private let now: @Sendable () -> Date
     private let learned: @Sendable (RootChain) -> Void
+    private let withdrawn: @Sendable (_ peer: PeerIdentity, _ notice: [UInt8]) -> Void
 
     /// Prepares an identity for TLS.
     ///
@@ -41,17 +42,21 @@ package final class TransportSecurity: Sendable {
     ///   - trust: the trusted accounts. Defaults to the identity's own.
     ///   - learned: called with an account's root keys, to store them, after a peer has shown further keys signed by
     ///     the known ones. The new keys are in use by then.
+    ///   - withdrawn: called with the notice of a withdrawn link with which a system of a linked account closes an open
+    ///     connection. The notice is not verified.
     package init(
         identity: SystemIdentity,
         trust: TrustStore? = nil,
         now: @escaping @Sendable () -> Date = { Date() },
-        learned: @escaping @Sendable (RootChain) -> Void = { _ in }
+        learned: @escaping @Sendable (RootChain) -> Void = { _ in },
+        withdrawn: @escaping @Sendable (_ peer: PeerIdentity, _ notice: [UInt8]) -> Void = { _, _ in }
     ) throws {
         let trust = trust ?? identity.trustStore()
         let contexts = try Self.makeContexts(identity, trust.own.roots)
         self.state = Mutex(State(identity: identity, trust: trust, contexts: contexts))
         self.now = now
         self.learned = learned
+        self.withdrawn = withdrawn
     }
 
     package var identity: SystemIdentity {
@@ -178,6 +183,9 @@ package final class TransportSecurity: Sendable {
             return (state.trust, state.hasEnded)
         }
         connection.onClose { [weak self] _ in self?.state.withLock { $0.connections[id] = nil } }
+        if let linked = connection as? Connection, case .linked = linked.peer.standing {
+            linked.onWithdrawal { [weak self, peer = linked.peer] in self?.withdrawn(peer, $0) }
+        }
         if let objection = trust.objection(to: connection.peer, now: now) {
             connection.refuseFurther(objection)
         } else {

@@ -15,28 +15,70 @@ struct AccountUnlinkCommand: Subcommand {
             other account end within two seconds on this machine, and on other systems of this account when they \
             receive the change from this one.
 
-            The other account's machines learn of it only when one of their programs connects to a system of this \
-            account. Until then they show the link as active. So ask the owner of the other account to run \
-            'remotesystems account unlink', too. To link the accounts again, use 'remotesystems pair --link'.
+            The reachable systems of the other account that grant this one anything are notified, and notify the \
+            others of their account. The rest learn of it only when one of their programs connects to a system of this \
+            account, and show the link as active until then. If none is reachable, ask the owner of the other account \
+            to run 'remotesystems account unlink', too. To link the accounts again, use 'remotesystems pair --link'.
             """
     )
 
     @OptionGroup var selection: LinkSelection
-    @OptionGroup var state: StateOptions
+    @OptionGroup var search: SearchOptions
     @OptionGroup var common: CommonOptions
 
     func perform(_ output: Output) async throws -> Bool {
-        let account = RemoteSystemsAccount(RemoteSystemsConfiguration(state: self.state, logger: self.common.logger()))
+        try await interruptible { try await self.unlink(output) }
+    }
+
+    private func unlink(_ output: Output) async throws -> Bool {
+        let configuration = self.search.configuration(for: "unlink", self.common)
+        let account = RemoteSystemsAccount(configuration)
         let link = try self.selection.choose(from: account)
-        try account.unlink(link.account)
-        guard let changed = try account.links().first(where: { $0.account == link.account }) else { return true }
-        try output.json(LinkOutput(event: "unlinked", changed))
-        try output.line("The link with \(link.name.quoted.printable) (\(link.account.short)) was withdrawn.")
-        guard link.state == .active else { return true }
-        let advice =
-            "The other account's machines learn of it only when one of their programs connects to a system of this "
-            + "account. Ask its owner to run 'remotesystems account unlink', too."
-        try output.line(advice.wrapped())
+        let watcher = self.search.watcher(
+            configuration,
+            filters: [.authorizationKind(.linked), .account(link.account)]
+        )
+        do {
+            let reached = link.state == .active ? await Self.connect(watcher) : 0
+            try Task.checkCancellation()
+            try account.unlink(link.account)
+            if let changed = try account.links().first(where: { $0.account == link.account }) {
+                try output.json(LinkOutput(event: "unlinked", changed))
+            }
+            try output.line("The link with \(link.name.quoted.printable) (\(link.account.short)) was withdrawn.")
+            if link.state == .active { try await Self.report(reached, output) }
+        } catch {
+            await watcher.stop()
+            throw error
+        }
+        await watcher.stop()
         return true
+    }
+
+    /// Connects to the systems of the linked account. The connections then end with the notice.
+    ///
+    /// - Returns: their number; 0 if it is not possible to search, which does not keep the link.
+    private static func connect(_ watcher: RemoteSystemWatcher) async -> Int {
+        let events = watcher.events
+        do { try await watcher.start() } catch { return 0 }
+        for await event in events {
+            if case .enumerationCompleted = event { break }
+        }
+        return watcher.systems.count
+    }
+
+    private static func report(_ reached: Int, _ output: Output) async throws {
+        guard reached > 0 else {
+            let advice =
+                "The other account's machines learn of it only when one of their programs connects to a system of this "
+                + "account. Ask its owner to run 'remotesystems account unlink', too."
+            return try output.line(advice.wrapped())
+        }
+        let who = reached == 1 ? "the reachable system" : "the \(reached) reachable systems"
+        try output.line("Notifying \(who) of the other account …")
+        // The watcher loads the change, and closes the connections with the notice, within about 1 s.
+        try await Task.sleep(for: .seconds(2.5))
+        let rest = "The notice was sent. Systems that are off receive it when they connect to one that knows it."
+        try output.line(rest.wrapped())
     }
 }

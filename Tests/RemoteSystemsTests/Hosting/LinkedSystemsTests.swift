@@ -171,6 +171,21 @@ import Testing
         }
     }
 
+    @Test func `a host that has an open connection with the account that withdraws the link learns of it at once`()
+        async throws
+    {
+        try await LinkedAccounts.with(granting: Grants(), receiving: Self.grants) { accounts in
+            // Nothing on the friend's side connects to our system, so only the end of our connection has the notice.
+            try await accounts.friends.withHost([Self.open]) { _ in
+                let watcher = accounts.ours.watcher(filters: [.authorizationKind(.linked)])
+                try await accounts.withListed(by: watcher) { _, _ in
+                    try accounts.ourAccount.unlink(accounts.friendsID)
+                    try await until { (try? accounts.friendsStore.links().links.first?.state) == .withdrawnByOther }
+                }
+            }
+        }
+    }
+
     @Test(arguments: [false, true])
     func `a diagnosis by address shows that the other account has withdrawn the link`(isStolen: Bool) async throws {
         try await LinkedAccounts.with(granting: Self.grants) { accounts in

@@ -79,9 +79,12 @@ struct LinkedAccounts {
         self.friends.watcher(filters: filters)
     }
 
-    /// Runs a body with our system as a watcher of the friend's lists it.
-    func withListed(_ body: (RemoteSystem, EventRecorder) async throws -> Void) async throws {
-        let watcher = self.friendsWatcher()
+    /// Runs a body with our system as a watcher of the friend's lists it, or with what another watcher lists.
+    func withListed(
+        by other: RemoteSystemWatcher? = nil,
+        _ body: (RemoteSystem, EventRecorder) async throws -> Void
+    ) async throws {
+        let watcher = other ?? self.friendsWatcher()
         let recorder = EventRecorder(watcher)
         try await watcher.start()
         let outcome: Result<Void, any Error>
