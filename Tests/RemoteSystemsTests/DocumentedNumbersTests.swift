@@ -377,7 +377,12 @@ import ValueSets
             number(RevocationList.maxSystems),
             bytes(RevocationList.maxBytes)
         ),
-        Statement(security, "that wait for the account's files |", "\(AccountQueue.maxWaiting)"),
+        Statement(
+            security,
+            "that wait for the account's files |",
+            "\(AccountQueue.maxOfPeers) in all",
+            "\(AccountQueue.maxOfPeer) of one system"
+        ),
         Statement(
             security,
             "| announcements known to one browse |",

@@ -22,12 +22,11 @@ extension AccountContext {
         }
     }
 
-    /// Runs ``reloadIdentity()`` on the account's queue, since it opens files and may sign a certificate. Does nothing
-    /// when the queue is full.
+    /// Runs ``reloadIdentity()`` on the account's queue, since it opens files and may sign a certificate.
     func reloadIdentityInBackground() async {
         // An identity in memory needs no file access.
         guard self.environment.identity == nil else { return self.reloadIdentity() }
-        try? await self.accountQueue.run { self.reloadIdentity() }
+        await self.accountQueue.run { self.reloadIdentity() }
     }
 
     /// Reads the account again, after this or another process changed it.

@@ -12,10 +12,10 @@ extension AccountContext {
     /// Installs a list of links that a system of the account sent. Does nothing if the list is not newer.
     ///
     /// - Throws: ``RemoteSystemError``.
-    func take(links bytes: [UInt8]) async throws {
+    func take(links bytes: [UInt8], from system: SystemID) async throws {
         guard bytes != self.links.list?.bytes else { return }
         let store = try self.store()
-        try await self.accountQueue.run {
+        try await self.accountQueue.run(for: .system(system)) {
             // Verify the signature before the store locks its files.
             let security = try self.security()
             let list = try security.trust.own.linkList(bytes, now: Date())
@@ -47,7 +47,7 @@ extension AccountContext {
             try await self.environment.time.sleep(for: delay)
         }
         let store = try self.store()
-        try await self.accountQueue.run {
+        try await self.accountQueue.run(for: .system(system)) {
             // Verify the signatures before the store locks its files.
             let learned = try LearnedLink(encoded: bytes, of: self.security().identity.roots)
             guard try store.learn(learned, now: Date()) else { return }
@@ -66,7 +66,7 @@ extension AccountContext {
         guard bytes.map({ $0 != linked.roots.bytes }) ?? false || revocations.contains(where: { !known.contains($0) })
         else { return }
         let store = try self.store()
-        try await self.accountQueue.run {
+        try await self.accountQueue.run(for: .account(account)) {
             var chain = linked.roots
             if let bytes { chain = try chain.extended(by: RootChain(bytes)) }
             // Verify the signatures before the store locks its files, since any system of a linked account can send
@@ -99,7 +99,7 @@ extension AccountContext {
             }
             do {
                 let store = try self.store()
-                try await self.accountQueue.run {
+                try await self.accountQueue.run(for: .account(withdrawal.account)) {
                     let learned = try LearnedLink(
                         roots: linked.account.roots,
                         withdrawal: withdrawal.notice,

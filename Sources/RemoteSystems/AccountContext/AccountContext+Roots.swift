@@ -9,15 +9,14 @@ internal import Synchronization
 
 // Root keys that peers have shown, which are stored for other processes and later starts.
 extension AccountContext {
-    /// Stores root keys that a peer presented, for other processes of this machine and for later starts. If the queue
-    /// is full, they are stored when a peer presents them to another process.
+    /// Stores root keys that a peer presented, for other processes of this machine and for later starts.
     func keep(roots: RootChain) {
         guard self.environment.identity == nil else { return }
         self.rootKeeping.withLock { keeping in
             let earlier = keeping
             keeping = Task(executorPreference: self.environment.taskExecutor) {
                 await earlier?.value
-                try? await self.accountQueue.run { self.store(roots: roots) }
+                await self.accountQueue.run { self.store(roots: roots) }
             }
         }
     }

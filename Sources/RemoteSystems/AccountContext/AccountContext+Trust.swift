@@ -24,16 +24,17 @@ extension AccountContext {
     /// is used only together with its list. A list or key that is refused does not keep the others from being
     /// installed.
     ///
+    /// - Parameter holder: the holder of the quota that the peer uses.
     /// - Throws: ``RemoteSystemError``, ``TrustError``, ``IdentityError``. The error of a refused list or key is thrown
     ///   after the others were installed.
-    func take(_ presented: PresentedTrust) async throws {
+    func take(_ presented: PresentedTrust, from holder: QuotaHolder) async throws {
         let store = try self.store()
         if let roots = presented.roots {
             let security = try self.security()
             if roots != security.trust.own.roots.bytes { try security.learn(roots: RootChain(roots)) }
         }
         guard try !self.isKnown(presented) else { return }
-        try await self.accountQueue.run {
+        try await self.accountQueue.run(for: holder) {
             // Verify the signatures before the store locks its files, since any peer can send a list. Another
             // connection may also have delivered the same list.
             let security = try self.security()
@@ -95,9 +96,13 @@ extension AccountContext {
         repeat {
             let present = store.version()
             guard present != version else { continue }
-            version = present
-            let position = try? await self.accountQueue.run { try store.revocations()?.position }
-            guard position == list?.position else { return }
+            do {
+                let position = try await self.accountQueue.run { try store.revocations()?.position }
+                guard position == list?.position else { return }
+                version = present
+            } catch {
+                // What cannot be read is not known to differ. It is read again at the next check.
+            }
         } while (try? await self.environment.time.sleep(for: .seconds(1))) != nil
     }
 

@@ -136,7 +136,7 @@ final class AccountContext: Sendable {
         guard self.remembersSystems, let store = try? self.store(), let own = try? self.security().systemID,
             own != system
         else { return }
-        try? await self.accountQueue.run {
+        await self.accountQueue.run {
             store.noteMeeting(with: system, named: name, certificateEnd: certificateEnd, by: own, now: Date())
         }
     }

@@ -96,7 +96,7 @@ final class KnownSystems: Sendable {
     ///
     /// - Parameter revoked: the systems to forget.
     func recall(on networks: PresentNetworks, revoked: [SystemID]) async -> [KnownProcess] {
-        let processes = try? await self.queue.run {
+        return await self.queue.run {
             let known = self.state.withLock { $0.known } ?? self.read()
             return self.state.withLock { state in
                 state.known = known
@@ -107,7 +107,6 @@ final class KnownSystems: Sendable {
                 return self.newProcesses(networks, &state)
             }
         }
-        return processes ?? []
     }
 
     /// All processes that were met on the networks of the last recall, the newest first.
@@ -217,12 +216,7 @@ final class KnownSystems: Sendable {
     /// Stores the changes, together with those of other processes. If that fails, the next change asks for it again.
     func save() async {
         guard self.state.withLock({ !$0.changes.isEmpty }) else { return }
-        do {
-            try await self.queue.run { self.write() }
-        } catch {
-            self.state.withLock { $0.isSavePending = false }
-            self.logFailure(error)
-        }
+        await self.queue.run { self.write() }
     }
 
     private func write() {

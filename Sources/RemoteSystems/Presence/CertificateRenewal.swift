@@ -56,22 +56,24 @@ enum CertificateRenewal {
         let peer = connection.peer
         do {
             let account = context.account
-            let store = try account.store()
             let roots = try account.security().trust.own.roots.count
             let now = context.environment.time.now
+            let kept = { @Sendable () throws(WireFailure) -> [UInt8]? in
+                switch account.renewed.withLock({ $0.requested(by: peer.systemID, roots: roots, now: now) }) {
+                case .respond(let certificate): certificate
+                case .refuse: throw WireFailure.tooManyRenewals
+                case .sign: nil
+                }
+            }
+            if let certificate = try kept() { return Renewed(certificate: Data(certificate)) }
+            let store = try account.store()
             // Reading the key file and signing block, so they run on the account's queue. It runs one at a time, so a
             // system that asks several times at once gets one certificate.
-            let certificate = try await account.accountQueue.run {
-                switch account.renewed.withLock({ $0.requested(by: peer.systemID, roots: roots, now: now) }) {
-                case .respond(let certificate): return certificate
-                case .refuse: throw WireFailure.tooManyRenewals
-                case .sign:
-                    let certificate = try store.authority().renew(Array(request), for: peer, now: Date())
-                    account.renewed.withLock {
-                        $0.signed(certificate, for: peer.systemID, roots: roots, now: now)
-                    }
-                    return certificate
-                }
+            let certificate = try await account.accountQueue.run(for: peer.quotaHolder) {
+                if let certificate = try kept() { return certificate }
+                let certificate = try store.authority().renew(Array(request), for: peer, now: Date())
+                account.renewed.withLock { $0.signed(certificate, for: peer.systemID, roots: roots, now: now) }
+                return certificate
             }
             return Renewed(certificate: Data(certificate))
         } catch let failure as WireFailure {
@@ -79,6 +81,7 @@ enum CertificateRenewal {
             throw failure
         } catch {
             context.incidents.report(.renewalRefused, by: connection.channel, reason: "\(error)")
+            if RemoteSystemError(error).canRetry { throw WireFailure.filesBusy }
             // The error's message may name files of this machine, so the peer gets only its code.
             let code = (error as? IdentityError).map { " (\($0.code))" } ?? ""
             throw WireFailure("The certificate was not renewed\(code).", code: .renewalRefused)
@@ -89,6 +92,11 @@ enum CertificateRenewal {
 extension WireFailure {
     fileprivate static let tooManyRenewals = WireFailure(
         "This host has renewed as many certificates as it does in ten minutes. Try again later.",
+        code: .busy,
+        canRetry: true
+    )
+    fileprivate static let filesBusy = WireFailure(
+        "The files of this host's account are in use, or too many changes of it wait. Try again later.",
         code: .busy,
         canRetry: true
     )

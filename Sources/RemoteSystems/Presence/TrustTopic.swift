@@ -199,7 +199,7 @@ extension AccountContext {
                     )
                 }
             }
-            // The account's files are locked.
+            // The account's files are locked, or too many changes wait for them.
             try await self.environment.time.sleep(for: .seconds(1))
         }
     }
@@ -215,14 +215,14 @@ extension AccountContext {
             // What is refused of one kind must not keep the others from being installed.
             var rejection: (any Error)?
             do {
-                try await self.take(presented)
+                try await self.take(presented, from: .system(system))
             } catch {
                 guard !RemoteSystemError(error).canRetry else { throw error }
                 rejection = error
             }
             if let links = TrustTopic.links(in: records) {
                 do {
-                    try await self.take(links: links)
+                    try await self.take(links: links, from: system)
                 } catch {
                     guard !RemoteSystemError(error).canRetry else { throw error }
                     rejection = rejection ?? error

@@ -1,7 +1,6 @@
 // This source file is part of the RemoteSystems open source project
 // SPDX-License-Identifier: Apache-2.0
 
-import Dispatch
 import Foundation
 import IntegrationSupport
 import RemoteSystemsIdentity
@@ -44,14 +43,13 @@ import Testing
     static func memory(
         _ store: AccountStore,
         _ own: SystemID,
-        reach: NetworkReach = .all,
-        queue: AccountQueue = AccountQueue()
+        reach: NetworkReach = .all
     ) -> KnownSystems {
         KnownSystems(
             store: store,
             ownSystem: own,
             reach: reach,
-            queue: queue,
+            queue: AccountQueue(),
             logger: RemoteSystemsConfiguration(applicationID: "test").logger
         )
     }
@@ -230,28 +228,6 @@ import Testing
             #expect(isAsked)
             await memory.save()
             #expect(await Self.recalled(store, own).count == 2)
-        }
-    }
-
-    @Test func `a memory that finds the account's queue full is stored with the next one`() async throws {
-        try await Self.with { store, own in
-            let queue = AccountQueue()
-            let systems = try (1...3).map { try KnownEndpointsTests.system($0) }
-            let memory = Self.memory(store, own, queue: queue)
-            _ = await memory.recall(on: Self.networks, revoked: [])
-            #expect(memory.met(systems[0], at: Self.endpoint))
-            #expect(!memory.met(systems[1], at: Self.endpoint))
-            let gate = DispatchSemaphore(value: 0)
-            await withTaskGroup(of: Void.self) { group in
-                for _ in 0..<AccountQueue.maxWaiting { group.addTask { try? await queue.run { gate.wait() } } }
-                while queue.count < AccountQueue.maxWaiting { await Task.yield() }
-                await memory.save()
-                for _ in 0..<AccountQueue.maxWaiting { gate.signal() }
-            }
-            #expect(await Self.recalled(store, own) == [])
-            #expect(memory.met(systems[2], at: Self.endpoint))
-            await memory.save()
-            #expect(await Self.recalled(store, own).count == 3)
         }
     }
 

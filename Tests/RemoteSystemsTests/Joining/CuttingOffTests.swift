@@ -175,7 +175,8 @@ import ValueSets
 
     @Test func `a list without changes, or without a valid signature, locks no file`() async throws {
         try await self.withMember { machines, local, list in
-            try await local.account.take(PresentedTrust(lists: [list.bytes]))
+            let holder = QuotaHolder.system(try machines.account("first").identity().systemID)
+            try await local.account.take(PresentedTrust(lists: [list.bytes]), from: holder)
             #expect(local.account.revocations == list)
             let lock = try FileLock("\(machines.directory)/second/lock")
             defer { lock.release() }
@@ -184,14 +185,14 @@ import ValueSets
             var forged = list.bytes
             forged[0] = 0xff
             // An attempt to take the lock would wait for ten seconds and then fail as busy.
-            try await local.account.take(PresentedTrust(lists: [list.bytes]))
-            try await local.account.take(PresentedTrust(lists: [older]))
+            try await local.account.take(PresentedTrust(lists: [list.bytes]), from: holder)
+            try await local.account.take(PresentedTrust(lists: [older]), from: holder)
             let error = await #expect(throws: TrustError.self) {
-                try await local.account.take(PresentedTrust(lists: [forged]))
+                try await local.account.take(PresentedTrust(lists: [forged]), from: holder)
             }
             #expect(error?.code == .badSignature)
             let malformed = await #expect(throws: TrustError.self) {
-                try await local.account.take(PresentedTrust(lists: [Array(older.dropLast())]))
+                try await local.account.take(PresentedTrust(lists: [Array(older.dropLast())]), from: holder)
             }
             #expect(malformed?.code == .malformed)
         }
@@ -204,11 +205,13 @@ import ValueSets
             let store = AccountStore(directory: "\(machines.directory)/first")
             let key = try #require(try store.identity().trustedAccount().discoveryKey?.signedBytes)
             #expect(try local.security().trust.own.discoveryKey?.signedBytes != key)
+            let holder = QuotaHolder.system(try store.identity().systemID)
             var forged = list.bytes
             forged[0] = 0xff
             let error = await #expect(throws: TrustError.self) {
                 try await local.account.take(
-                    PresentedTrust(lists: [forged, list.bytes, Array(forged.dropLast())], discoveryKey: key)
+                    PresentedTrust(lists: [forged, list.bytes, Array(forged.dropLast())], discoveryKey: key),
+                    from: holder
                 )
             }
             #expect(error?.code == .badSignature)
@@ -245,13 +248,17 @@ import ValueSets
         try await self.withMember { machines, local, list in
             let lock = try FileLock("\(machines.directory)/second/lock")
             let host = Host(local: local)
+            let other = QuotaHolder.system(try machines.account("first").identity().systemID)
             await withTaskGroup(of: RemoteSystemError?.self) { group in
-                for _ in 0..<AccountQueue.maxWaiting { group.addTask { await host.isShown(list) } }
+                for _ in 0..<AccountQueue.maxOfPeer { group.addTask { await host.isShown(list) } }
                 // The queue can fill only if the first list does not block the actor.
-                while local.account.accountQueue.count < AccountQueue.maxWaiting { await Task.yield() }
+                while local.account.accountQueue.count < AccountQueue.maxOfPeer { await Task.yield() }
                 let refused = await host.isShown(list)
                 #expect(refused?.code == .localResources)
                 #expect(refused?.canRetry == true)
+                // Another system has places of its own.
+                group.addTask { await host.isShown(list, by: other) }
+                while local.account.accountQueue.count == AccountQueue.maxOfPeer { await Task.yield() }
                 lock.release()
                 for await error in group { #expect(error == nil) }
             }
@@ -275,9 +282,34 @@ import ValueSets
             await caller.doSomethingElse()
             #expect(local.account.revocations == nil)
             gate.signal()
-            try await blocked
+            await blocked
             try await connected
             #expect(local.account.revocations == list)
+        }
+    }
+
+    @Test func `a list that cannot be read does not end an invitation, and the next revocation does`() async throws {
+        try await self.withMember { machines, _, list in
+            let clock = CountingClock()
+            var configuration = machines.configuration("first")
+            configuration.environment.network = TransportNetwork([SocketTransport()], time: TimeSource(manual: clock))
+            let local = ApplicationContext(configuration)
+            let path = "\(machines.directory)/first/account/revoked-systems.pem"
+            let contents = try Data(contentsOf: URL(filePath: path))
+            try Data("damaged".utf8).write(to: URL(filePath: path))
+            let hasEnded = Mutex(false)
+            let following = Task {
+                await local.account.untilRevocations(differ: list)
+                hasEnded.withLock { $0 = true }
+            }
+            defer { following.cancel() }
+            try await until { clock.sleeps >= 2 || hasEnded.withLock { $0 } }
+            try contents.write(to: URL(filePath: path))
+            let sleeps = clock.sleeps
+            try await until { clock.sleeps >= sleeps + 2 || hasEnded.withLock { $0 } }
+            #expect(!hasEnded.withLock { $0 })
+            try self.revokeSecond(machines)
+            try await until { hasEnded.withLock { $0 } }
         }
     }
 }
@@ -326,15 +358,38 @@ private final class SettableClock: ManualTime {
     }
 }
 
+/// The machine's time, which counts the pauses and makes them short.
+private final class CountingClock: ManualTime {
+    private let count = Mutex(0)
+
+    /// The number of pauses that have begun.
+    var sleeps: Int { self.count.withLock { $0 } }
+    var now: ContinuousClock.Instant { .now }
+    var deadline: NIODeadline { .now() }
+
+    func sleep(until instant: ContinuousClock.Instant) async throws {
+        self.count.withLock { $0 += 1 }
+        try await Task.sleep(for: .milliseconds(1))
+    }
+}
+
 /// Stands for a host's core when watchers present lists.
 private actor Host {
     let local: ApplicationContext
 
     init(local: ApplicationContext) { self.local = local }
 
-    func isShown(_ list: RevocationList, roots: RootChain? = nil) async -> RemoteSystemError? {
+    func isShown(
+        _ list: RevocationList,
+        roots: RootChain? = nil,
+        by holder: QuotaHolder? = nil
+    ) async -> RemoteSystemError? {
         do {
-            try await self.local.account.take(PresentedTrust(roots: roots?.bytes, lists: [list.bytes]))
+            let holder = try holder ?? .system(self.local.security().systemID)
+            try await self.local.account.take(
+                PresentedTrust(roots: roots?.bytes, lists: [list.bytes]),
+                from: holder
+            )
             return nil
         } catch {
             return RemoteSystemError(error)
