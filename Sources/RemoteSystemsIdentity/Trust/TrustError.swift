@@ -18,6 +18,9 @@ public struct TrustError: Error, Hashable, Sendable {
     /// reasons.
     package internal(set) var withdrawal: LinkWithdrawal?
 
+    /// The system whose certificate a root key of its account has signed; `nil` if that is not proved.
+    package internal(set) var system: SystemID?
+
     /// Creates an error with the messages for both sides.
     ///
     /// - Parameter messageToPeer: `nil` if the message is the same on both sides.

@@ -84,11 +84,18 @@ package struct TrustStore: Sendable {
             if let retirement = roots.retirement(of: root) { verdict.peer.end(by: retirement) }
         }
         if case .linked(_, let grants) = standing, let end = grants.end { verdict.peer.end(by: end) }
-        try system.checkUsage()
-        try system.checkValidity(at: now)
-        // The certificate is valid and the grants are in force now, so the remaining reason is a retired root.
-        guard !isRetired, now < verdict.peer.expiry else { throw .retiredRoot }
-        if self.isRevoked(verdict.peer) { throw .revoked }
+        do throws(TrustError) {
+            try system.checkUsage()
+            try system.checkValidity(at: now)
+            // The certificate is valid and the grants are in force now, so the remaining reason is a retired root.
+            guard !isRetired, now < verdict.peer.expiry else { throw .retiredRoot }
+            if self.isRevoked(verdict.peer) { throw .revoked }
+        } catch {
+            var error = error
+            // Only the signature proves it.
+            if verdict.peer.root != nil { error.system = system.name.system }
+            throw error
+        }
         return verdict
     }
 

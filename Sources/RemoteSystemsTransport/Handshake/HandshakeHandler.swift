@@ -202,8 +202,8 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
         case .host(var handshake, let admit, let place):
             let action = handshake.secured(alpn: alpn, peer: peer)
             self.role = .host(handshake, admit, place)
-            var found: String?
-            if case .failure(let error) = peer { found = error.message }
+            var found: TransportError?
+            if case .failure(let error) = peer { found = error }
             if case .refuse(let refusal) = action { self.refusePeer(refusal, found: found, context: context) }
         }
     }
@@ -292,7 +292,7 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     /// Refuses a peer because of its certificate or because it broke the protocol, which counts as its failure.
     ///
     /// - Parameter found: What this side found, for its log. Defaults to `nil`: the refusal's text.
-    func refusePeer(_ refusal: Refusal, found: String? = nil, context: ChannelHandlerContext) {
+    func refusePeer(_ refusal: Refusal, found: TransportError? = nil, context: ChannelHandlerContext) {
         if !self.isDone, case .host(_, _, let place) = self.role { place.fail() }
         self.refuse(refusal, found: found, context: context)
     }
@@ -300,11 +300,17 @@ final class HandshakeHandler: ChannelInboundHandler, RemovableChannelHandler {
     /// Refuses a connection.
     ///
     /// - Parameter found: As in ``refusePeer(_:found:context:)``. The refusal's text is worded for the peer.
-    func refuse(_ refusal: Refusal, found: String? = nil, context: ChannelHandlerContext) {
+    func refuse(_ refusal: Refusal, found: TransportError? = nil, context: ChannelHandlerContext) {
         guard !self.isDone else { return }
-        let reason = found ?? refusal.failure.text
+        let reason = found?.message ?? refusal.failure.text
         if let incident = Incident(failureCode: refusal.failure.code) {
-            self.incidents.report(incident, by: self.hostsPeer, reason: reason)
+            self.incidents.report(
+                incident,
+                by: self.hostsPeer,
+                system: (found?.cause as? TrustError)?.system,
+                code: refusal.failure.code,
+                reason: reason
+            )
         } else {
             // At debug level: an unknown service, for example, is the caller's concern.
             self.logger.debug("Refused a connection", metadata: ["reason": "\(reason)"])

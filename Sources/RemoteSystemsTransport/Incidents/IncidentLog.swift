@@ -11,7 +11,7 @@ internal import Synchronization
 /// number of the others, so that a flood is visible and cannot fill the log.
 ///
 /// The metadata keys are stable: `event` (``Incident``), `peer` (the address, without a port), `system` or
-/// `application`, `reason`, and in a summary `count`, `seconds` and `most` with the origin of the most events
+/// `application`, `code`, `reason`, and in a summary `count`, `seconds` and `most` with the origin of the most events
 /// (`Docs/security-model.md`). Some incidents have keys of their own.
 package final class IncidentLog: Sendable {
     /// The number of events in a summary from which it is a warning, whatever the level of one event.
@@ -50,8 +50,26 @@ package final class IncidentLog: Sendable {
         self.report(incident, by: channel.transportPeer, reason: reason())
     }
 
-    package func report(_ incident: Incident, by peer: TransportPeer, reason: @autoclosure () -> String) {
-        self.report(incident, of: .peer(peer.key), ["peer": "\(peer.address)", "reason": "\(reason())"])
+    /// Reports an incident of a peer.
+    ///
+    /// - Parameters:
+    ///   - system: the system that the peer has proved to be. Defaults to `nil`: unknown.
+    ///   - code: the failure code that the peer receives. Defaults to `nil`: none.
+    package func report(
+        _ incident: Incident,
+        by peer: TransportPeer,
+        system: SystemID? = nil,
+        code: String? = nil,
+        reason: @autoclosure () -> String
+    ) {
+        var metadata: Logger.Metadata = [:]
+        if let system { metadata["system"] = "\(system)" }
+        if let code { metadata["code"] = "\(code)" }
+        self.report(
+            incident,
+            of: .peer(peer.key),
+            metadata.merging(["peer": "\(peer.address)", "reason": "\(reason())"]) { $1 }
+        )
     }
 
     /// Reports an incident of a system.

@@ -281,6 +281,8 @@ final class WrongProofLog: Sendable {
         var due: ContinuousClock.Instant?
     }
 
+    /// The value of the metadata key `event`.
+    static let event = "invitation-wrong"
     /// The minimum time between two messages. The message at the end is not delayed.
     static let period = Duration.seconds(60)
 
@@ -311,7 +313,7 @@ final class WrongProofLog: Sendable {
             A machine tried to join with a wrong invitation. If it is yours, the line may have been copied \
             incompletely: copy the whole line again. The invitation stays valid.
             """,
-            metadata: ["peer": "\(address)", "attempts": "\(count)"]
+            metadata: ["event": "\(Self.event)", "peer": "\(address)", "attempts": "\(count)"]
         )
     }
 
@@ -324,7 +326,7 @@ final class WrongProofLog: Sendable {
         guard let count else { return }
         self.logger.warning(
             "While the invitation was valid, machines tried to join with wrong invitations.",
-            metadata: ["attempts": "\(count)"]
+            metadata: ["event": "\(Self.event)", "attempts": "\(count)"]
         )
     }
 }

@@ -61,6 +61,7 @@ import Testing
         #expect(lines.first?.contains("copied incompletely") == true)
         #expect(lines.first?.contains("stays valid") == true && lines.first?.contains("127.0.0.1") == true)
         #expect(lines.count == 2 && lines.last?.contains("30") == true, "\(lines)")
+        #expect(lines.allSatisfy { $0.contains("invitation-wrong") })
     }
 
     @Test func `a flood of wrong proofs is logged once a minute, and its size at the end`() {

@@ -25,7 +25,10 @@ import ValueSets
         #expect(logged.hasPrefix("warning "))
         #expect(logged.contains("127.0.0.1"))
         // What this side found, not the text for the peer.
-        #expect(logged.contains("reason") && !logged.contains("You are") && !logged.contains("Your "))
+        #expect(
+            logged.contains("code") && logged.contains("reason") && !logged.contains("You are")
+                && !logged.contains("Your ")
+        )
         return TransportError(.refused, refusal.failure.text, side: .remote)
     }
 
@@ -93,6 +96,18 @@ import ValueSets
             try host.security.update(identity: host.security.identity)
             #expect(try await self.refusal(of: revoked, by: host) != nil)
             #expect(try await host.isServing())
+        }
+    }
+
+    @Test func `the log names a refused system whose certificate the account has signed, and no other`() async throws {
+        try await LoopbackHost.with { host in
+            let (revoked, stranger) = (try host.account.system(), try TestAccount().system())
+            try host.security.update(identity: host.security.identity, revocations: host.account.revoking(revoked))
+            for system in [revoked, stranger] { _ = try await self.refusal(of: system, by: host) }
+            let logged = host.log.all.filter { $0.contains("certificate-refused") }
+            try #require(logged.count == 2)
+            #expect(logged[0].contains("\(revoked.systemID)") && logged[0].contains("revoked"))
+            #expect(!logged[1].contains("\(stranger.systemID)") && logged[1].contains("other-account"))
         }
     }
 
