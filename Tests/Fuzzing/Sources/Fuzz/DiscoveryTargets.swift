@@ -41,6 +41,8 @@ func fuzzOneShotResponse(_ input: [UInt8]) {
     let id = input.count >= 2 ? UInt16(input[0]) << 8 | UInt16(input[1]) : 0
     require(OneShotQueryMessage.answers(in: input, to: ~id).isEmpty, "a response to another query was read")
     let answers = OneShotQueryMessage.answers(in: input, to: id)
+    // Announcements are read whatever their id is.
+    require(OneShotQueryMessage.answers(in: input, to: nil) == answers, "an announcement is read differently")
     require(answers.count <= 256, "a response has more instances than records are read")
     for answer in answers {
         require((1...65_535).contains(answer.port), "an instance has no port")
