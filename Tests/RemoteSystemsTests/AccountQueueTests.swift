@@ -14,6 +14,10 @@ import Testing
 
 /// The queue on which the account's files are read and its key signs.
 @Suite struct AccountQueueTests {
+    private final class Collected<Element: Sendable>: Sendable {
+        let all = Mutex<[Element]>([])
+    }
+
     /// Connects to the host like a watcher.
     private static func watch(_ host: RemoteSystemHost, _ local: ApplicationContext) async throws -> Connection {
         try await local.connector().connect(
@@ -110,7 +114,7 @@ import Testing
                 async let blocked: Void = queue.run { gate.hold() }
                 defer { gate.open() }
                 try await until { gate.isHeld }
-                let refusals = Mutex<[WireFailure?]>([])
+                let refusals = Collected<WireFailure?>()
                 let requests = 8 * connections.count
                 let attack = Task { [connections] in
                     await withTaskGroup(of: Void.self) { group in
@@ -121,14 +125,14 @@ import Testing
                                     over: connections[number % connections.count]
                                 )
                                 guard let response, response.status != .success else { return }
-                                refusals.withLock { $0.append(response.failure) }
+                                refusals.all.withLock { $0.append(response.failure) }
                             }
                         }
                     }
                 }
-                try await until { refusals.withLock { $0.count } >= requests - AccountQueue.maxOfPeer }
+                try await until { refusals.all.withLock { $0.count } >= requests - AccountQueue.maxOfPeer }
                 #expect(queue.count >= 1 + AccountQueue.maxOfPeer)
-                #expect(refusals.withLock { $0.allSatisfy { $0?.code == "busy" && $0?.canRetry == true } })
+                #expect(refusals.all.withLock { $0.allSatisfy { $0?.code == "busy" && $0?.canRetry == true } })
 
                 // Revokes the member like the command, in the files only.
                 try RemoteSystemsAccount(system.configuration("test.account")).revoke(greedy.systemID)
@@ -182,28 +186,28 @@ import Testing
     @Test func `at most one change of a peer runs before a change of this process`() async throws {
         let queue = AccountQueue()
         let holder = QuotaHolder.system(try #require(SystemID(bytes: [UInt8](repeating: 1, count: 32))))
-        let order = Mutex<[String]>([])
+        let order = Collected<String>()
         let gate = Gate()
         async let blocked: Void = queue.run { gate.hold() }
         defer { gate.open() }
         try await until { gate.isHeld }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<AccountQueue.maxOfPeer {
-                group.addTask { try await queue.run(for: holder) { order.withLock { $0.append("peer") } } }
+                group.addTask { try await queue.run(for: holder) { order.all.withLock { $0.append("peer") } } }
             }
             try await until { queue.count == 1 + AccountQueue.maxOfPeer }
             let error = await #expect(throws: RemoteSystemError.self) { try await queue.run(for: holder) {} }
             #expect(error?.canRetry == true)
             // A process has no limit.
             for number in 0..<AccountQueue.maxOfPeers {
-                group.addTask { await queue.run { order.withLock { $0.append("own") } } }
+                group.addTask { await queue.run { order.all.withLock { $0.append("own") } } }
                 try await until { queue.count == 2 + AccountQueue.maxOfPeer + number }
             }
             gate.open()
             try await group.waitForAll()
         }
         await blocked
-        let changes = order.withLock { $0 }
+        let changes = order.all.withLock { $0 }
         #expect(changes.filter { $0 == "own" }.count == AccountQueue.maxOfPeers)
         #expect(changes.filter { $0 == "peer" }.count == AccountQueue.maxOfPeer)
         #expect((changes.lastIndex(of: "own") ?? 0) <= AccountQueue.maxOfPeers)
