@@ -152,7 +152,7 @@ extension Topic {
           topic                  topic          topic text
           failed                 all            error reason message side canRetry
                                                 byteOffset keyPath systemIDs
-                                                id type systemID system (of notify)
+                                                id type systemID system
 
         A system has id, name, kind, status, platform, discovery, authorization,
         isLocal, capabilities, manufacturer, model, and applications, each with id,
