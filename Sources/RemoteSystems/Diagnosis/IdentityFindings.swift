@@ -220,7 +220,7 @@ extension DiagnosisFinding {
             "This system's certificate expires in \(days) days, at \(end.formatted(.iso8601)). It was not renewed.",
             why: "Other systems refuse a system whose certificate has expired.",
             advice: "The certificate is renewed automatically when this machine connects to the one with the account's "
-                + "key: run both on one network, with a host on that machine and a host or a watcher on this one."
+                + "key: run both on one network, with a host on that machine and a watcher on this one."
         )
     }
 

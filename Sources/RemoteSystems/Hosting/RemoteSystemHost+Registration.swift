@@ -62,7 +62,7 @@ extension RemoteSystemHost {
                 """
                 This system's certificate ends soon, and was not renewed. It is renewed by itself when this machine \
                 connects to the one with the account's root key: run both on one network, with a host on that machine \
-                and a host or a watcher on this one. Otherwise other systems refuse this one from then on.
+                and a host daemon or a watcher on this one. Otherwise other systems refuse this one from then on.
                 """,
                 metadata: ["days": "\(days)", "end": "\(end.formatted(.iso8601))"]
             )
