@@ -100,6 +100,20 @@ import ValueSets
         }
     }
 
+    @Test func `a seen message whose place is needed is in the history as expired`() async throws {
+        try await DiscoveryStage.with { stage in
+            let daemon = try await Daemon(stage, StepStore())
+            try await daemon.receiver.fillWithSeenMessages()
+            _ = try await daemon.show("new", stage)
+            try await stage.eventually("the oldest one is in the history") {
+                Self.ends(try await daemon.receiver.history(after: nil)) == ["0 expired"]
+            }
+            let list = await daemon.receiver.list().map(\.notification.request.identifier)
+            #expect(list.first == "1" && list.last == "new" && list.count == ReceivedNotifications.maxPerSystem)
+            daemon.crash()
+        }
+    }
+
     @Test func `what has ended counts for its system or linked account, and for each application of this system`()
         throws
     {
@@ -125,5 +139,14 @@ import ValueSets
 extension NotificationReceiver {
     fileprivate func add(_ notification: RemoteNotification) throws -> ReceivedNotifications.Entry {
         try self.received.add(notification, from: StagedNotificationDaemon.sender, name: "Server", self.clock.now)
+    }
+
+    fileprivate func fillWithSeenMessages() throws {
+        for number in 0..<ReceivedNotifications.maxPerSystem {
+            let content = NotificationContent(title: "\(number)")
+            var message = RemoteNotification(NotificationRequest(identifier: "\(number)", content: content))
+            message.isOneWay = true
+            _ = self.received.setOver(try self.add(message).key)
+        }
     }
 }

@@ -125,6 +125,73 @@ import Testing
         _ = try Self.add("more", to: &received)
     }
 
+    private static func message(_ id: String) -> RemoteNotification {
+        var message = Self.notification(id)
+        message.category = nil
+        message.isOneWay = true
+        return message
+    }
+
+    @Test("A message that the user has seen leaves its place to the next one, and a question or an unseen one does not")
+    func seenMessages() throws {
+        var received = ReceivedNotifications(Self.start)
+        func add(_ notification: RemoteNotification) throws -> ReceivedNotifications.Entry {
+            try received.add(notification, from: Self.sender, name: nil, Self.start)
+        }
+        var buttons = Self.notification("buttons")
+        buttons.isOneWay = true
+        let question = Self.notification("question")
+        for kept in [question, buttons] { _ = received.setOver(try add(kept).key) }
+        let snoozed = try add(Self.message("snoozed")).key
+        _ = received.set(snoozed, isRead: true, snoozedUntil: Date(timeIntervalSince1970: 2_000_000_000))
+        var keys: [String] = []
+        while received.all.count < ReceivedNotifications.maxPerSystem {
+            keys.append(try add(Self.message("\(keys.count)")).key)
+        }
+        let error = #expect(throws: NotificationError.self) { try add(Self.message("more")) }
+        #expect(error?.code == .limitExceeded)
+        #expect(received.takeDisplaced().isEmpty)
+        _ = received.set(keys[9], isRead: true, snoozedUntil: nil)
+        _ = received.setOver(keys[4])
+        // One that replaces another needs no place.
+        _ = try add(Self.message("0"))
+        #expect(received.takeDisplaced().isEmpty)
+        _ = try add(Self.message("a"))
+        #expect(received.takeDisplaced().map(\.key) == [keys[4]])
+        _ = try add(Self.message("b"))
+        #expect(received.takeDisplaced().map(\.key) == [keys[9]])
+        #expect(throws: NotificationError.self) { try add(Self.message("c")) }
+        #expect(received.all.count == ReceivedNotifications.maxPerSystem)
+        #expect(received[snoozed] != nil && received.contains("question", of: Self.sender))
+    }
+
+    @Test("When all places are taken, seen messages of other senders leave them, and only as many as are needed")
+    func seenMessagesOfOthers() throws {
+        var received = ReceivedNotifications(Self.start)
+        var number = 0
+        while received.all.count < ReceivedNotifications.max {
+            let sender = Self.system(1_000 + number)
+            guard (try? Self.add("q", to: &received, from: sender)) != nil else { break }
+            number += 1
+        }
+        let full = received.all.count
+        let sender = Self.system(1)
+        #expect(throws: NotificationError.self) { try Self.add("q", to: &received, from: sender) }
+        // A seen message of another kind of sender leaves no place.
+        let linked = NotificationSender(systemID: "l", application: "a", linkedAccountID: "l")
+        let other = try received.add(Self.message("m"), from: linked, name: nil, Self.start)
+        _ = received.setOver(other.key)
+        #expect(throws: NotificationError.self) { try Self.add("q", to: &received, from: sender) }
+        for system in [1_000, 1_001] {
+            received.remove(try #require(received.entry("q", of: Self.system(system))).key)
+            let seen = try received.add(Self.message("m"), from: Self.system(system), name: nil, Self.start)
+            _ = received.setOver(seen.key)
+        }
+        _ = try Self.add("q", to: &received, from: sender)
+        #expect(received.takeDisplaced().map(\.sender) == [Self.system(1_000)])
+        #expect(received.all.count == full + 1 && received[other.key] != nil)
+    }
+
     private static func system(_ number: Int) -> NotificationSender {
         NotificationSender(systemID: "\(number)", application: "a")
     }

@@ -83,6 +83,7 @@ extension NotificationReceiver {
             let replaced = [earlier].compactMap(\.self).filter { $0.stateKey != entry.stateKey }
             return try self.arrival(of: entry) + [removal].compactMap(\.self) + self.settle(replaced, .withdrawn)
         }
+        await self.endDisplaced()
         var delivery = readyBy == nil ? await self.show(entry) : await self.showExtended(entry)
         let category = self.unknownCategory(of: notification, sender).map {
             "It has no actions: the category '\($0)' was not sent along, and has no view here."

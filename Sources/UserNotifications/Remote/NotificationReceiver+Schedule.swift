@@ -143,6 +143,7 @@ extension NotificationReceiver {
         await self.commitOrLog { () throws(NotificationError) in
             [try Self.change(after: due)] + (try self.arrival(of: entry))
         }
+        await self.endDisplaced()
         _ = await self.show(entry)
     }
 

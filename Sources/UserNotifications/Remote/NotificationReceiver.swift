@@ -258,4 +258,10 @@ package actor NotificationReceiver: Service {
         await self.commitOrLog { () throws(NotificationError) in try self.changes(ending: entries, end) }
         for entry in entries { await self.close(entry) }
     }
+
+    /// Moves the messages that have left the list for new notifications to the history.
+    func endDisplaced() async {
+        let displaced = self.received.takeDisplaced()
+        if !displaced.isEmpty { await self.end(displaced, .expired) }
+    }
 }

@@ -33,6 +33,13 @@ struct ReceivedNotifications {
         /// The number of the notification that was given to the presenter last. What the user does concerns that one.
         var presentedNumber: UInt64?
 
+        /// Whether it leaves the list when its place is needed: a message that takes no answer, and that the user has
+        /// seen.
+        var givesWay: Bool {
+            self.notification.isOneWay && self.notification.category?.actions.isEmpty ?? true
+                && (self.isOver || self.isRead) && self.snoozedUntil == nil
+        }
+
         /// The key of its state on all systems; `nil` for one that ends on this system by itself.
         var stateKey: NotificationState.Key? {
             self.notification.deliveryID.map {
@@ -74,6 +81,10 @@ struct ReceivedNotifications {
     private var counts: [NotificationSender.Kind: KeyedLimiter<String>] = [:]
     private(set) var lastNumber: UInt64 = 0
     private var quota: SenderQuota
+    /// The keys of what was seen, among them those of all that ``Entry/givesWay``: a flood searches few.
+    private var seen: Set<String> = []
+    /// The messages that have left the list for new notifications, until they are taken.
+    private var displaced: [Entry] = []
 
     init(_ now: ContinuousClock.Instant) { self.quota = SenderQuota(now) }
 
@@ -104,11 +115,30 @@ struct ReceivedNotifications {
 
     private static let noEntries = KeyedLimiter<String>(total: Self.max, perKey: Self.maxPerSystem, sharesOfFree: 2)
 
-    private func checkRoom(for sender: NotificationSender) throws(NotificationError) {
-        let counts = self.counts[sender.kind] ?? Self.noEntries
+    /// Makes room for a notification. If there is none, the oldest messages that the user has seen leave the list: one
+    /// of the sender, or those of others if it has none.
+    private mutating func makeRoom(for sender: NotificationSender) throws(NotificationError) {
+        var counts = self.counts[sender.kind] ?? Self.noEntries
         guard counts.capacity(for: sender.quotaHolder) != .free else { return }
+        let seen = self.seen.compactMap { self.entries[$0] }
+            .filter { $0.sender.kind == sender.kind && $0.givesWay }
+            .sorted { $0.number < $1.number }
+        var leaving = seen.filter { $0.sender.quotaHolder == sender.quotaHolder }.prefix(1)
+        if leaving.isEmpty {
+            for entry in seen where counts.capacity(for: sender.quotaHolder) != .free {
+                counts.leave(entry.sender.quotaHolder)
+                leaving.append(entry)
+            }
+            guard counts.capacity(for: sender.quotaHolder) == .free else { throw self.fullError(for: sender) }
+        }
+        for entry in leaving { self.remove(entry.key) }
+        self.displaced += leaving
+    }
+
+    private func fullError(for sender: NotificationSender) -> NotificationError {
+        let counts = self.counts[sender.kind] ?? Self.noEntries
         let own = counts.count(of: sender.quotaHolder)
-        throw NotificationError(
+        return NotificationError(
             .limitExceeded,
             own >= Self.maxPerSystem
                 ? "\(own) notifications of \(sender.holderText) wait for the user, the maximum. Withdraw some of them."
@@ -117,7 +147,14 @@ struct ReceivedNotifications {
         )
     }
 
-    /// Adds a notification, in place of the one of the same sender with the same identifier.
+    /// The messages that have left the list for new notifications since the last call.
+    mutating func takeDisplaced() -> [Entry] {
+        defer { self.displaced = [] }
+        return self.displaced
+    }
+
+    /// Adds a notification, in place of the one of the same sender with the same identifier. Others may leave the list
+    /// for it: ``takeDisplaced()``.
     ///
     /// - Parameters:
     ///   - name: the name of the sending system; `nil` for this system.
@@ -134,7 +171,7 @@ struct ReceivedNotifications {
     ) throws(NotificationError) -> Entry {
         let known = self.keys[sender]?[notification.request.identifier]
         if known == nil {
-            try self.checkRoom(for: sender)
+            try self.makeRoom(for: sender)
             self.counts[sender.kind, default: Self.noEntries].add(1, for: sender.quotaHolder)
         }
         self.lastNumber += 1
@@ -158,6 +195,7 @@ struct ReceivedNotifications {
         }
         self.entries[entry.key] = entry
         self.keys[sender, default: [:]][notification.request.identifier] = entry.key
+        if entry.isRead { self.seen.insert(entry.key) }
         return entry
     }
 
@@ -178,6 +216,7 @@ struct ReceivedNotifications {
         self.entries[entry.key] = entry
         self.keys[entry.sender, default: [:]][identifier] = entry.key
         self.counts[entry.sender.kind, default: Self.noEntries].add(1, for: entry.sender.quotaHolder)
+        if entry.isOver || entry.isRead { self.seen.insert(entry.key) }
     }
 
     /// No number up to this one is given again.
@@ -218,8 +257,10 @@ struct ReceivedNotifications {
     ///
     /// - Returns: the entry, if there is one.
     mutating func setOver(_ key: String) -> Entry? {
+        guard self.entries[key] != nil else { return nil }
         self.entries[key]?.isShown = false
         self.entries[key]?.isOver = true
+        self.seen.insert(key)
         return self.entries[key]
     }
 
@@ -237,6 +278,7 @@ struct ReceivedNotifications {
         }
         guard changed != entry else { return nil }
         self.entries[key] = changed
+        if changed.isRead { self.seen.insert(key) }
         return changed
     }
 
@@ -275,6 +317,7 @@ struct ReceivedNotifications {
     @discardableResult
     mutating func remove(_ key: String) -> Entry? {
         guard let entry = self.entries.removeValue(forKey: key) else { return nil }
+        self.seen.remove(key)
         self.keys[entry.sender]?[entry.notification.request.identifier] = nil
         if self.keys[entry.sender]?.isEmpty == true { self.keys[entry.sender] = nil }
         self.counts[entry.sender.kind]?.leave(entry.sender.quotaHolder)
