@@ -106,6 +106,55 @@ import Testing
         #expect(self.outbox.nextRetry(after: now) == nil)
     }
 
+    @Test mutating func `a notification that is postponed again and again delays no other one`() throws {
+        let file = Self.entry("file")
+        try self.outbox.put(file)
+        var (now, sent) = (self.now, [String]())
+        for number in 1...4 {
+            try self.outbox.put(Self.entry("\(number)", after: TimeInterval(number)))
+        }
+        for _ in 1...8 {
+            guard let entry = self.outbox.next(for: ["laptop"], at: Self.date, now) else {
+                now = try #require(self.outbox.nextRetry(after: now))
+                sent.append("pause")
+                continue
+            }
+            sent.append(entry.key.identifier)
+            _ = self.outbox.sent(entry, entry == file ? .postponed : .taken, now)
+        }
+        #expect(sent == ["file", "pause", "1", "2", "3", "4", "file", "pause"])
+        #expect(self.outbox.all == [file])
+        // A new one comes before it, also when its pause is over.
+        try self.outbox.put(Self.entry("last", after: 5))
+        let last = self.outbox.next(for: ["laptop"], at: Self.date, now)
+        #expect(last?.key.identifier == "last")
+    }
+
+    @Test mutating func `those that are postponed again and again take turns`() throws {
+        for identifier in ["a", "b", "c"] { try self.outbox.put(Self.entry(identifier)) }
+        var (now, sent) = (self.now, [String]())
+        for _ in 1...60 {
+            guard let entry = self.outbox.next(for: ["laptop"], at: Self.date, now) else {
+                now = try #require(self.outbox.nextRetry(after: now))
+                continue
+            }
+            sent.append(entry.key.identifier)
+            _ = self.outbox.sent(entry, .postponed, now)
+        }
+        #expect(sent.count == 30 && sent.prefix(3) == ["a", "b", "c"])
+        for identifier in ["a", "b", "c"] { #expect(sent.suffix(9).count(where: { $0 == identifier }) == 3) }
+    }
+
+    @Test mutating func `a system that is not reached receives the oldest first when it is`() throws {
+        for number in 1...2 { try self.outbox.put(Self.entry("\(number)", after: TimeInterval(number))) }
+        let next = self.outbox.next(for: ["laptop"], at: Self.date, self.now)
+        let first = try #require(next)
+        let isRemoved = self.outbox.sent(first, .unreachable, self.now)
+        #expect(!isRemoved && self.outbox.nextRetry(after: self.now) == self.now + .seconds(5))
+        let again = self.outbox.next(for: ["laptop"], at: Self.date, self.now + .seconds(5))
+        #expect(again?.key.identifier == "1")
+    }
+
     @Test mutating func `what waits is limited for an application, for a system and in all, and replacing is not`()
         throws
     {

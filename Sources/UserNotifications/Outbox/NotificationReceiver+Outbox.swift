@@ -114,20 +114,24 @@ extension NotificationReceiver {
     private func send(_ entry: Outbox.Entry, to daemon: RemoteSystemApplication) async {
         let connection = RemoteNotificationConnection(RemoteSystemConnectionRequest(application: daemon))
         let outcome: Outbox.Outcome
+        var isOpen = false
         do {
             try await connection.open()
+            isOpen = true
             // That takes time: its own may be over now.
             if let notification = entry.remaining(at: self.clock.date) {
-                _ = try await connection.deliver(notification, onBehalfOf: entry.key.application)
+                self.log(try await connection.deliver(notification, onBehalfOf: entry.key.application), of: entry)
             }
             outcome = .taken
         } catch {
-            outcome = Self.outcome(of: error)
-            self.logger.info(
+            outcome = isOpen ? Self.outcome(of: error) : .unreachable
+            self.logger.log(
+                // The program may have ended. Only the log has what became of it.
+                level: outcome == .refused ? .notice : .info,
                 "A notification for a system that was away was not delivered",
                 metadata: [
                     "system": "\(entry.key.system)", "application": "\(entry.key.application)",
-                    "reason": "\(error)", "retries": "\(outcome == .postponed)",
+                    "reason": "\(error)", "retries": "\(outcome != .refused)",
                 ]
             )
         }
@@ -136,6 +140,18 @@ extension NotificationReceiver {
             await self.commitOrLog { [.remove(.outbox, key: NotificationRecord.key(of: entry.key))] }
         }
         self.sendOutbox()
+    }
+
+    /// Logs what a system has withheld or left out. The program that has handed it over does not learn it.
+    private func log(_ delivery: NotificationDelivery, of entry: Outbox.Entry) {
+        guard let reason = delivery.reason else { return }
+        self.logger.notice(
+            "A notification for a system that was away was delivered with a restriction",
+            metadata: [
+                "system": "\(entry.key.system)", "application": "\(entry.key.application)",
+                "status": "\(delivery.status.rawValue)", "reason": "\(reason)",
+            ]
+        )
     }
 
     /// Whether a later attempt may succeed.

@@ -38,8 +38,10 @@ struct Outbox {
         case taken
         /// The system does not accept it, and never will.
         case refused
-        /// The system may accept it later.
+        /// The system may accept it later. Others for the system come before it.
         case postponed
+        /// The system could not be reached.
+        case unreachable
     }
 
     /// The maximum number of notifications that wait for one system: as many as it keeps for its user.
@@ -52,7 +54,7 @@ struct Outbox {
     static let life: TimeInterval = 30 * 86_400
     /// The maximum number of systems to which something is sent at a time.
     private static let maxSending = 8
-    /// The pauses after a system has postponed something. They double.
+    /// The pauses after something was not delivered. They double.
     private static let (firstPause, longestPause) = (Duration.seconds(5), Duration.seconds(600))
 
     private static let remedy = "Delete some with 'remotesystems notifications outbox --delete'."
@@ -60,12 +62,19 @@ struct Outbox {
     private struct Pause {
         var length: Duration
         var end: Instant
+
+        init(after previous: Pause?, _ now: Instant) {
+            self.length = previous.map { min($0.length * 2, Outbox.longestPause) } ?? Outbox.firstPause
+            self.end = now + self.length
+        }
     }
 
     private var entries: [Key: Entry] = [:]
     /// The notifications that are being sent, one for each system.
     private var sending: [String: Entry] = [:]
     private var pauses: [String: Pause] = [:]
+    /// The pauses of notifications that were postponed, such as one whose file has no space. They delay no others.
+    private var ownPauses: [Key: Pause] = [:]
 
     /// The entries in the order of their keys.
     var all: [Entry] { self.entries.values.sorted { $0.key < $1.key } }
@@ -99,22 +108,27 @@ struct Outbox {
             }
         }
         self.entries[entry.key] = entry
+        self.ownPauses[entry.key] = nil
     }
 
     /// Takes over what an earlier process has stored.
     mutating func restore(_ entry: Entry) { self.entries[entry.key] = entry }
 
     @discardableResult
-    mutating func remove(_ key: Key) -> Entry? { self.entries.removeValue(forKey: key) }
+    mutating func remove(_ key: Key) -> Entry? {
+        self.ownPauses[key] = nil
+        return self.entries.removeValue(forKey: key)
+    }
 
     /// Removes what waits for certain systems.
     mutating func removeAll(for isUnwanted: (_ system: String) -> Bool) -> [Entry] {
         let entries = self.entries.values.filter { isUnwanted($0.key.system) }
-        for entry in entries { self.entries[entry.key] = nil }
+        for entry in entries { self.remove(entry.key) }
         return entries
     }
 
-    /// What to send next, the oldest first, to one of the systems that are available. Each receives one at a time.
+    /// What to send next, to one of the systems that are available: the oldest of those that were postponed least. Each
+    /// system receives one at a time.
     ///
     /// - Parameter date: the present date. What has waited for too long is not sent.
     mutating func next(for systems: Set<String>, at date: Date, _ now: Instant) -> Entry? {
@@ -122,11 +136,22 @@ struct Outbox {
         let ready = self.entries.values.filter { entry in
             let system = entry.key.system
             return systems.contains(system) && self.sending[system] == nil && entry.expires > date
-                && self.pauses[system].map { $0.end <= now } ?? true
+                && self.pauseEnd(of: entry.key).map { $0 <= now } ?? true
         }
-        guard let entry = ready.min(by: { ($0.date, $0.key) < ($1.date, $1.key) }) else { return nil }
+        guard let entry = ready.min(by: { self.rank(of: $0, now) < self.rank(of: $1, now) }) else { return nil }
         self.sending[entry.key.system] = entry
         return entry
+    }
+
+    /// The length and the end of its own last pause come first: those that are postponed again and again take turns.
+    private func rank(of entry: Entry, _ now: Instant) -> (Duration, Instant, Date, Key) {
+        let pause = self.ownPauses[entry.key]
+        return (pause?.length ?? .zero, pause?.end ?? now, entry.date, entry.key)
+    }
+
+    /// The time until which a notification is not sent; `nil` if it has not paused.
+    private func pauseEnd(of key: Key) -> Instant? {
+        [self.pauses[key.system]?.end, self.ownPauses[key]?.end].compactMap(\.self).max()
     }
 
     /// A notification was sent.
@@ -135,21 +160,22 @@ struct Outbox {
     mutating func sent(_ entry: Entry, _ outcome: Outcome, _ now: Instant) -> Bool {
         let system = entry.key.system
         self.sending[system] = nil
-        guard outcome != .postponed else {
-            let length = self.pauses[system].map { min($0.length * 2, Self.longestPause) } ?? Self.firstPause
-            self.pauses[system] = Pause(length: length, end: now + length)
+        guard outcome == .taken || outcome == .refused else {
+            self.pauses[system] = Pause(after: self.pauses[system], now)
+            if outcome == .postponed, self.entries[entry.key] == entry {
+                self.ownPauses[entry.key] = Pause(after: self.ownPauses[entry.key], now)
+            }
             return false
         }
         self.pauses[system] = nil
         guard self.entries[entry.key] == entry else { return false }
-        self.entries[entry.key] = nil
+        self.remove(entry.key)
         return true
     }
 
-    /// The time at which a system that postponed something is tried again; `nil` if none is.
+    /// The time at which something that was not delivered is tried again; `nil` if nothing is.
     func nextRetry(after now: Instant) -> Instant? {
-        let waiting = Set(self.entries.keys.map(\.system))
-        return self.pauses.filter { waiting.contains($0.key) && $0.value.end > now }.map(\.value.end).min()
+        self.entries.keys.compactMap { self.pauseEnd(of: $0) }.filter { $0 > now }.min()
     }
 
     /// The date at which the next notification is given up.
@@ -158,7 +184,7 @@ struct Outbox {
     /// Removes what has waited for too long.
     mutating func expire(at date: Date) -> [Entry] {
         let late = self.entries.values.filter { $0.expires <= date }
-        for entry in late { self.entries[entry.key] = nil }
+        for entry in late { self.remove(entry.key) }
         let waiting = Set(self.entries.keys.map(\.system))
         self.pauses = self.pauses.filter { waiting.contains($0.key) }
         return late
