@@ -132,6 +132,61 @@ import Testing
 
 extension PendingNotifications {
     fileprivate mutating func takeDue(at date: Date) -> [Due] {
+    private static func zone(_ identifier: String) throws -> TimeZone { try #require(TimeZone(identifier: identifier)) }
+
+    @Test("A date without a time zone follows the system's when that is changed, also while no process runs (X-53)")
+    func zoneIsChanged() throws {
+        var pending = PendingNotifications(zone: try Self.zone("UTC"))
+        // 2027-01-15 08:00 UTC is the start.
+        try Self.add("daily", .calendar(DateComponents(hour: 9), repeats: true), to: &pending)
+        try Self.add("fixed", .calendar(DateComponents(timeZone: Self.zone("UTC"), hour: 10)), to: &pending)
+        try Self.add("interval", .timeInterval(.seconds(600)), to: &pending)
+        #expect(pending.all.map(\.date) == [600, 3600, 7200].map { Self.start + $0 })
+        let daily = try #require(pending.all.first { $0.key.identifier == "daily" })
+        for (zone, hours) in [("Asia/Tokyo", 16), ("America/New_York", 6), ("UTC", 1)] as [(String, TimeInterval)] {
+            let changed = pending.follow(try Self.zone(zone), at: Self.start + 60)
+            #expect(changed.map(\.key.identifier) == ["daily"], "\(zone)")
+            #expect(changed.map(\.date) == [Self.start + hours * 3600], "\(zone)")
+            #expect(pending.all.count == 3 && pending.all.contains { $0 == changed.first })
+            let again = pending.follow(try Self.zone(zone), at: Self.start + 60)
+            #expect(again.isEmpty)
+            var restored = PendingNotifications(zone: try Self.zone(zone))
+            restored.restore(daily, at: Self.start + 60)
+            #expect(restored.next == Self.start + hours * 3600, "\(zone)")
+        }
+        // The following dates are in the zone as well.
+        _ = pending.follow(try Self.zone("Asia/Tokyo"), at: Self.start + 60)
+        _ = pending.takeDue(at: Self.start + 16 * 3600)
+        #expect(pending.next == Self.start + 40 * 3600)
+    }
+
+    @Test("A single date that is over in the new time zone is due at once, and one that was missed stays due")
+    func overInZone() throws {
+        var pending = PendingNotifications(zone: try Self.zone("UTC"))
+        try Self.add("noon", .calendar(DateComponents(year: 2027, month: 1, day: 15, hour: 12)), to: &pending)
+        let entry = try #require(pending.all.first)
+        #expect(entry.date == Self.start + 4 * 3600)
+        let late = Self.start + 5 * 3600
+        var restored = PendingNotifications(zone: try Self.zone("UTC"))
+        restored.restore(entry, at: late)
+        #expect(restored.next == entry.date)
+        // It was noon there before it was added.
+        _ = pending.follow(try Self.zone("Asia/Tokyo"), at: Self.start + 60)
+        #expect(pending.next == Self.start + 60)
+    }
+
+    @Test("The system's time zone is read from its link into the time zone database")
+    func systemZone() throws {
+        let link = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createSymbolicLink(
+            atPath: link.path(),
+            withDestinationPath: "../usr/share/zoneinfo/Asia/Tokyo"
+        )
+        defer { try? FileManager.default.removeItem(at: link) }
+        #expect(SystemTimeZone.zone(ofLink: link.path())?.identifier == "Asia/Tokyo")
+        #expect(SystemTimeZone.zone(ofLink: link.path() + "-none") == nil)
+    }
+
         var all: [Due] = []
         while let due = self.takeNextDue(at: date) { all.append(due) }
         return all

@@ -182,6 +182,7 @@ actor PresenterKeeper: NotificationKeeper {
     }
 
     private func checkClock() {
+        _ = self.waiting.follow(SystemTimeZone.current, at: self.clock.date)
         guard let change = self.clockWatch.change(self.clock) else { return }
         _ = self.waiting.clockWasSet(by: change, to: self.clock.date)
     }

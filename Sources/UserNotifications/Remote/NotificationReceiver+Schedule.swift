@@ -92,8 +92,19 @@ extension NotificationReceiver {
         return entries.count
     }
 
-    /// Follows a clock that was set. What that changes is stored, so that another process counts in the same way.
+    /// Follows a clock that was set, and a new time zone. What that changes is stored, so that another process counts
+    /// in the same way.
     private func checkClock() async {
+        let moved = self.pending.follow(SystemTimeZone.current, at: self.clock.date)
+        if !moved.isEmpty {
+            self.logger.notice(
+                "The system's time zone was changed. Pending notifications follow it",
+                metadata: ["count": "\(moved.count)"]
+            )
+            await self.commitOrLog { () throws(NotificationError) in
+                try moved.map { entry throws(NotificationError) in .put(try NotificationRecord(entry)) }
+            }
+        }
         guard let change = self.clockWatch.change(self.clock) else { return }
         self.logger.notice(
             "The system's clock was set. Pending notifications follow it",

@@ -54,9 +54,10 @@ enum CalendarComponents {
     /// a certain weekday can be 40 years away, with a first of March in each other year.
     private static let maxCandidates = 64
 
-    static func next(_ components: DateComponents, after date: Date) -> Date? {
+    /// - Parameter zone: the time zone of components without one.
+    static func next(_ components: DateComponents, after date: Date, in zone: TimeZone) -> Date? {
         var calendar = Calendar(identifier: .gregorian)
-        calendar.timeZone = components.timeZone ?? components.calendar?.timeZone ?? .current
+        calendar.timeZone = components.timeZone ?? components.calendar?.timeZone ?? zone
         var wanted = components
         wanted.calendar = nil
         wanted.timeZone = nil

@@ -41,7 +41,7 @@ public struct NotificationTrigger: Sendable, Hashable {
     ///
     /// - A component that is not set matches any value; hours, minutes and seconds below the finest set component are
     ///   0. `DateComponents(hour: 9)` is every day at 9:00:00.
-    /// - Without a time zone, the system's time zone counts.
+    /// - Without a time zone, the system's time zone counts, also after it was changed.
     /// - A time that daylight saving time omits is moved to the next time that exists. A time that occurs twice on a
     ///   day counts once, the first time.
     /// - A day that a month or a year does not have is omitted: day 31 occurs in seven months, 29 February in leap
@@ -116,12 +116,17 @@ public struct NotificationTrigger: Sendable, Hashable {
         guard (try? self.validate()) != nil else { return nil }
         return switch self.condition {
         case .timeInterval(let interval): date + interval.timeInterval
-        case .calendar(let components): CalendarComponents.next(components, after: date)
+        case .calendar(let components): CalendarComponents.next(components, after: date, in: zone)
         case .location: nil
         }
     }
 
     /// The date from which the next delivery counts after one at `date` that was due at `due`.
+        self.nextTriggerDate(after: date, in: SystemTimeZone.current)
+    }
+
+    /// - Parameter zone: the time zone of components without one.
+    func nextTriggerDate(after date: Date, in zone: TimeZone) -> Date? {
     ///
     /// Deliveries that were missed meanwhile are not repeated, and an interval keeps its rhythm.
     func anchor(afterDeliveryAt date: Date, due: Date) -> Date {
@@ -130,6 +135,12 @@ public struct NotificationTrigger: Sendable, Hashable {
         return due + missed * interval.timeInterval
     }
 }
+    /// Whether its dates depend on the system's time zone.
+    var followsTimeZone: Bool {
+        guard case .calendar(let components) = self.condition else { return false }
+        return components.timeZone == nil && components.calendar == nil
+    }
+
 
 extension Duration {
     /// The duration in seconds.

@@ -40,6 +40,11 @@ struct PendingNotifications {
     private var dates: [Key: Date] = [:]
     private var radii: [Key: Double] = [:]
 
+    /// The time zone of the system, for triggers without one.
+    private var zone: TimeZone
+
+    init(zone: TimeZone = SystemTimeZone.current) { self.zone = zone }
+
     /// All entries, the next first.
     var all: [Entry] { self.entries.values.sorted(by: Self.precedes) }
 
@@ -69,7 +74,8 @@ struct PendingNotifications {
         from sender: NotificationSender,
         at date: Date
     ) throws(NotificationError) -> Entry {
-        guard let next = trigger.region == nil ? trigger.nextTriggerDate(after: date) : .distantFuture else {
+        guard let next = trigger.region == nil ? trigger.nextTriggerDate(after: date, in: self.zone) : .distantFuture
+        else {
             throw NotificationError(.triggerInvalid, "There is no such date in the future.", field: "trigger")
         }
         let entry = Entry(sender: sender, notification: notification, trigger: trigger, anchor: date, date: next)
@@ -124,7 +130,8 @@ struct PendingNotifications {
 
     /// Adds an entry that was stored.
     mutating func restore(_ entry: Entry, at date: Date) {
-        self.insert(Self.isSetBack(from: entry.anchor, to: date) ? Self.restarted(entry, at: date) : entry)
+        let isSetBack = Self.isSetBack(from: entry.anchor, to: date)
+        self.insert(isSetBack ? self.restarted(entry, at: date) : self.inZone(entry, at: date))
     }
 
     @discardableResult
@@ -154,7 +161,7 @@ struct PendingNotifications {
             return Due(entry: entry, next: next)
         }
         next.anchor = entry.trigger.anchor(afterDeliveryAt: date, due: entry.date)
-        guard let nextDate = entry.trigger.nextTriggerDate(after: next.anchor) else {
+        guard let nextDate = entry.trigger.nextTriggerDate(after: next.anchor, in: self.zone) else {
             return Due(entry: entry, next: nil)
         }
         next.date = nextDate
@@ -215,7 +222,7 @@ struct PendingNotifications {
                 entry.date += change
             case .calendar:
                 guard Self.isSetBack(from: entry.anchor, to: date) else { continue }
-                entry = Self.restarted(entry, at: date)
+                entry = self.restarted(entry, at: date)
             case .location: continue
             }
             self.insert(entry)
@@ -226,13 +233,33 @@ struct PendingNotifications {
 
     /// Whether the clock was wrong when the entry was added or last delivered. Within an hour, what was delivered is
     /// not delivered again.
+    /// The system's time zone is this one from now on. Dates without a zone follow it.
+    ///
+    /// - Returns: the entries that were changed.
+    mutating func follow(_ zone: TimeZone, at date: Date) -> [Entry] {
+        guard zone.identifier != self.zone.identifier else { return [] }
+        self.zone = zone
+        let changed = self.entries.values.map { self.inZone($0, at: date) }.filter { self.entries[$0.key] != $0 }
+        for entry in changed { self.insert(entry) }
+        return changed
+    }
+
+    /// An entry with its date in the system's time zone, which may have been another one when it was computed.
+    private func inZone(_ entry: Entry, at date: Date) -> Entry {
+        guard entry.trigger.followsTimeZone else { return entry }
+        var entry = entry
+        // A single date that is over in this zone is due at once.
+        entry.date = entry.trigger.nextTriggerDate(after: entry.anchor, in: self.zone) ?? min(entry.date, date)
+        return entry
+    }
+
     private static func isSetBack(from anchor: Date, to date: Date) -> Bool { anchor.timeIntervalSince(date) > 3600 }
 
-    private static func restarted(_ entry: Entry, at date: Date) -> Entry {
+    private func restarted(_ entry: Entry, at date: Date) -> Entry {
         var entry = entry
         entry.anchor = date
         // A single date that is over by the new clock's year is kept: it is due at once.
-        entry.date = entry.trigger.nextTriggerDate(after: date) ?? entry.date
+        entry.date = entry.trigger.nextTriggerDate(after: date, in: self.zone) ?? entry.date
         return entry
     }
 }
