@@ -66,6 +66,7 @@ extension HostDaemonTests {
             arguments: [
                 (["--in", "60", "--title", ""], "--title, --subtitle or --body"),
                 (["--at", "2020-01-01T10:00", "--title", "Over"], "--at: There is no such date in the future."),
+                (["--at", "9999-12-31T10:00", "--title", "Far"], "--at: The next date is more than 10 years away."),
                 (["--in", "0", "--title", "Now"], "--in: The interval must be"),
                 (["--near", "1,2", "--radius", "5", "--title", "Near"], "--radius: The radius must be from 10"),
                 (["--near", "91,2", "--title", "Far"], "--near: The latitude must be from -90"),

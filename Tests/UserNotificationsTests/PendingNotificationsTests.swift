@@ -85,6 +85,24 @@ import Testing
         #expect(error?.code == .triggerInvalid && pending.all.isEmpty)
     }
 
+    @Test("A date that is more than ten years away is not accepted, and ten years are")
+    func tooFar() throws {
+        var pending = PendingNotifications()
+        func date(year: Int) -> DateComponents {
+            DateComponents(timeZone: TimeZone(identifier: "UTC"), year: year, month: 1, day: 1)
+        }
+        // 2027-01-15 is the start.
+        for year in [2038, 4001, 9999] {
+            let error = #expect(throws: NotificationError.self) {
+                try Self.add("x", .calendar(date(year: year)), to: &pending)
+            }
+            #expect(error?.code == .triggerInvalid && pending.all.isEmpty, "\(year)")
+        }
+        try Self.add("x", .calendar(date(year: 2037)), to: &pending)
+        try Self.add("y", .timeInterval(.seconds(3650 * 86_400)), to: &pending)
+        #expect(pending.all.count == 2)
+    }
+
     @Test("A clock that is set changes calendar dates, and not the rest of an interval")
     func clockIsSet() throws {
         var pending = PendingNotifications()
@@ -114,24 +132,6 @@ import Testing
         #expect(pending.next == Self.start + 3600 + 86_400)
     }
 
-    @Test("A stored notification whose clock was wrong is delivered one interval later at the latest")
-    func restored() throws {
-        var pending = PendingNotifications()
-        try Self.add("interval", .timeInterval(.seconds(600)), to: &pending)
-        let entry = try #require(pending.all.first)
-        // A machine without a battery begins in 1970.
-        let boot = Date(timeIntervalSince1970: 100)
-        var restored = PendingNotifications()
-        restored.restore(entry, at: boot)
-        #expect(restored.next == boot + 600)
-        restored = PendingNotifications()
-        restored.restore(entry, at: Self.start + 300)
-        #expect(restored.next == Self.start + 600)
-    }
-}
-
-extension PendingNotifications {
-    fileprivate mutating func takeDue(at date: Date) -> [Due] {
     private static func zone(_ identifier: String) throws -> TimeZone { try #require(TimeZone(identifier: identifier)) }
 
     @Test("A date without a time zone follows the system's when that is changed, also while no process runs (X-53)")
@@ -187,6 +187,24 @@ extension PendingNotifications {
         #expect(SystemTimeZone.zone(ofLink: link.path() + "-none") == nil)
     }
 
+    @Test("A stored notification whose clock was wrong is delivered one interval later at the latest")
+    func restored() throws {
+        var pending = PendingNotifications()
+        try Self.add("interval", .timeInterval(.seconds(600)), to: &pending)
+        let entry = try #require(pending.all.first)
+        // A machine without a battery begins in 1970.
+        let boot = Date(timeIntervalSince1970: 100)
+        var restored = PendingNotifications()
+        restored.restore(entry, at: boot)
+        #expect(restored.next == boot + 600)
+        restored = PendingNotifications()
+        restored.restore(entry, at: Self.start + 300)
+        #expect(restored.next == Self.start + 600)
+    }
+}
+
+extension PendingNotifications {
+    fileprivate mutating func takeDue(at date: Date) -> [Due] {
         var all: [Due] = []
         while let due = self.takeNextDue(at: date) { all.append(due) }
         return all

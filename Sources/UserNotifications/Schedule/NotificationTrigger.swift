@@ -50,7 +50,8 @@ public struct NotificationTrigger: Sendable, Hashable {
     /// - Parameters:
     ///   - components: At least one of: year (1–9999), month (1–12), day (1–31), weekday (1–7; 1 is Sunday), weekday
     ///     ordinal (1–5), hour (0–23), minute (0–59), second (0–59). In the Gregorian calendar; a time zone is
-    ///     permitted. Other components are refused.
+    ///     permitted. Other components are refused. When the request is added, the next date is at most 10 years away;
+    ///     otherwise adding it throws `triggerInvalid`.
     ///   - repeats: Whether the notification is delivered at every such date. Defaults to `false`: at the next one.
     public static func calendar(_ components: DateComponents, repeats: Bool = false) -> NotificationTrigger {
         NotificationTrigger(condition: .calendar(components), repeats: repeats)
@@ -108,11 +109,24 @@ public struct NotificationTrigger: Sendable, Hashable {
     private static let maxInterval = Duration.seconds(3650 * 86_400)
     private static let minRepeatedInterval = Duration.seconds(60)
 
+    /// Checks that a date is not too far away: a date beyond is the mark of what waits for a region.
+    package func checkDistance(of next: Date, from date: Date) throws(NotificationError) {
+        guard case .calendar = self.condition, next.timeIntervalSince(date) > Self.maxInterval.timeInterval else {
+            return
+        }
+        throw NotificationError(.triggerInvalid, "The next date is more than 10 years away.", field: "trigger")
+    }
+
     /// The next date at which a notification is delivered that was added, or delivered last, at a date.
     ///
     /// - Parameter date: The date. Defaults to now.
     /// - Returns: The next date; `nil` if there is none, such as for 30 February, a year that is over, or a region.
     public func nextTriggerDate(after date: Date = .now) -> Date? {
+        self.nextTriggerDate(after: date, in: SystemTimeZone.current)
+    }
+
+    /// - Parameter zone: the time zone of components without one.
+    func nextTriggerDate(after date: Date, in zone: TimeZone) -> Date? {
         guard (try? self.validate()) != nil else { return nil }
         return switch self.condition {
         case .timeInterval(let interval): date + interval.timeInterval
@@ -121,12 +135,13 @@ public struct NotificationTrigger: Sendable, Hashable {
         }
     }
 
-    /// The date from which the next delivery counts after one at `date` that was due at `due`.
-        self.nextTriggerDate(after: date, in: SystemTimeZone.current)
+    /// Whether its dates depend on the system's time zone.
+    var followsTimeZone: Bool {
+        guard case .calendar(let components) = self.condition else { return false }
+        return components.timeZone == nil && components.calendar == nil
     }
 
-    /// - Parameter zone: the time zone of components without one.
-    func nextTriggerDate(after date: Date, in zone: TimeZone) -> Date? {
+    /// The date from which the next delivery counts after one at `date` that was due at `due`.
     ///
     /// Deliveries that were missed meanwhile are not repeated, and an interval keeps its rhythm.
     func anchor(afterDeliveryAt date: Date, due: Date) -> Date {
@@ -135,12 +150,6 @@ public struct NotificationTrigger: Sendable, Hashable {
         return due + missed * interval.timeInterval
     }
 }
-    /// Whether its dates depend on the system's time zone.
-    var followsTimeZone: Bool {
-        guard case .calendar(let components) = self.condition else { return false }
-        return components.timeZone == nil && components.calendar == nil
-    }
-
 
 extension Duration {
     /// The duration in seconds.

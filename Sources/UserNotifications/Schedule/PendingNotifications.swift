@@ -67,7 +67,8 @@ struct PendingNotifications {
 
     /// Adds a notification, in place of the one of the same sender with the same identifier.
     ///
-    /// - Throws: ``NotificationError`` with `triggerInvalid` if it can never be delivered, or `tooManyPending`.
+    /// - Throws: ``NotificationError`` with `triggerInvalid` if it can never be delivered or in more than ten years,
+    ///   or `tooManyPending`.
     mutating func add(
         _ notification: RemoteNotification,
         _ trigger: NotificationTrigger,
@@ -78,6 +79,7 @@ struct PendingNotifications {
         else {
             throw NotificationError(.triggerInvalid, "There is no such date in the future.", field: "trigger")
         }
+        try trigger.checkDistance(of: next, from: date)
         let entry = Entry(sender: sender, notification: notification, trigger: trigger, anchor: date, date: next)
         if trigger.region != nil, self.entries[entry.key]?.trigger.region == nil {
             try self.checkRegions(of: sender.application)
@@ -231,8 +233,6 @@ struct PendingNotifications {
         return changed
     }
 
-    /// Whether the clock was wrong when the entry was added or last delivered. Within an hour, what was delivered is
-    /// not delivered again.
     /// The system's time zone is this one from now on. Dates without a zone follow it.
     ///
     /// - Returns: the entries that were changed.
@@ -253,6 +253,8 @@ struct PendingNotifications {
         return entry
     }
 
+    /// Whether the clock was wrong when the entry was added or last delivered. Within an hour, what was delivered is
+    /// not delivered again.
     private static func isSetBack(from anchor: Date, to date: Date) -> Bool { anchor.timeIntervalSince(date) > 3600 }
 
     private func restarted(_ entry: Entry, at date: Date) -> Entry {

@@ -37,7 +37,8 @@ struct NotificationsScheduleCommand: Subcommand {
     @Option(
         name: .customLong("at"),
         help: ArgumentHelp(
-            "The date in this system's time zone: hh:mm for every day's time, or yyyy-mm-ddThh:mm.",
+            "The date in this system's time zone: hh:mm for every day's time, or yyyy-mm-ddThh:mm, at most "
+                + "10 years away.",
             valueName: "date"
         )
     )
@@ -121,7 +122,13 @@ struct NotificationsScheduleCommand: Subcommand {
             let option = error.field == "radius" ? "--radius" : self.triggerOption
             throw ValidationError("\(option): \(reason)")
         }
-        guard self.near != nil || trigger.nextTriggerDate() != nil else { throw ValidationError(self.noDate) }
+        guard self.near == nil else { return }
+        guard let date = trigger.nextTriggerDate() else { throw ValidationError(self.noDate) }
+        do throws(NotificationError) {
+            try trigger.checkDistance(of: date, from: .now)
+        } catch {
+            throw ValidationError("\(self.triggerOption): \(error.message)")
+        }
     }
 
     /// The options by the fields that they become.
