@@ -110,8 +110,17 @@ import ValueSets
             (#"{"aps":{"sound":{"critical":2}}}"#, "aps.sound.critical"), (#"{"aps":{"badge":"3"}}"#, "aps.badge"),
             (#"{"aps":{"badge":-1}}"#, "aps.badge"), (#"{"aps":{"sound":{"name":1}}}"#, "aps.sound.name"),
             (#"{"aps":{"mutable-content":2}}"#, "aps.mutable-content"),
-            (#"{"aps":{"relevance-score":2}}"#, "aps.relevanceScore"),
-            (#"{"aps":{"category":""}}"#, "aps.categoryIdentifier"), ("not JSON", nil), ("[]", nil),
+            (#"{"aps":{"relevance-score":2}}"#, "aps.relevance-score"),
+            (#"{"aps":{"category":""}}"#, "aps.category"), (#"{"aps":{"thread-id":""}}"#, "aps.thread-id"),
+            (#"{"aps":{"target-content-id":""}}"#, "aps.target-content-id"),
+            (#"{"aps":{"filter-criteria":""}}"#, "aps.filter-criteria"),
+            (#"{"aps":{"interruption-level":"urgent"}}"#, "aps.interruption-level"),
+            (#"{"aps":{"interruption-level":""}}"#, "aps.interruption-level"),
+            (#"{"aps":{"sound":""}}"#, "aps.sound"), (#"{"aps":{"sound":{"name":""}}}"#, "aps.sound.name"),
+            (
+                #"{"aps":{"alert":{"title":"\#(String(repeating: "a", count: 513))"}}}"#, "aps.alert.title"
+            ),
+            ("not JSON", nil), ("[]", nil),
         ] as [(String, String?)]
     )
     func bad(json: String, field: String?) {

@@ -123,13 +123,42 @@ public struct RemotePayload: Sendable, Hashable {
         content.categoryIdentifier = try aps.string("category")
         content.threadIdentifier = try aps.string("thread-id")
         if let level = try aps.string("interruption-level") {
-            content.interruptionLevel = NotificationInterruptionLevel(rawValue: level) ?? .active
+            guard let known = NotificationInterruptionLevel(rawValue: level) else {
+                let levels = NotificationInterruptionLevel.allCases.map(\.rawValue).joined(separator: ", ")
+                throw NotificationError(
+                    .invalidContent,
+                    "The level is unknown. Levels: \(levels).",
+                    field: "interruption-level"
+                )
+            }
+            content.interruptionLevel = known
         }
         content.relevanceScore = try aps.double("relevance-score") ?? 0
         content.targetContentIdentifier = try aps.string("target-content-id")
         content.filterCriteria = try aps.string("filter-criteria")
-        try content.validate()
+        do throws(NotificationError) {
+            try content.validate()
+        } catch {
+            var error = error
+            error.field = error.field.map { Self.key(of: $0, aps.set) }
+            throw error
+        }
         return content
+    }
+
+    /// The keys of fields that are named otherwise.
+    private static let keys = [
+        "threadIdentifier": "thread-id", "categoryIdentifier": "category", "relevanceScore": "relevance-score",
+        "targetContentIdentifier": "target-content-id", "filterCriteria": "filter-criteria",
+    ]
+
+    /// The key of a field of the content in `aps`.
+    private static func key(of field: String, _ aps: ValueSet) -> String {
+        switch field {
+        case "title", "subtitle", "body": aps["alert"]?.string == nil ? "alert.\(field)" : "alert"
+        case "sound": aps["sound"]?.string == nil ? "sound.name" : "sound"
+        default: Self.keys[field] ?? field
+        }
     }
 
     /// The payload as a value set with the keys of the JSON form. Fields with their default values are omitted.
