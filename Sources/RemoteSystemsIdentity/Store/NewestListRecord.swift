@@ -11,6 +11,10 @@ import FoundationEssentials
 /// list is older than before. This record does, if it was not restored, too. Without it, for example because the user
 /// emptied the cache or the cache cannot be written, only other systems notice. So no error of its file matters.
 struct NewestListRecord {
+    /// The maximum number of records of a user. The oldest ones are removed.
+    static let maxRecords = 256
+    private static let prefix = "newest-list-"
+
     private let directory: String
     private let name: String
 
@@ -32,7 +36,7 @@ struct NewestListRecord {
             return nil
         }
         let key = SHA256.hash(data: Array("\(system) \(account.path)".utf8)).prefix(20)
-        self.name = "newest-list-\(Base32.encode(key)).json"
+        self.name = "\(Self.prefix)\(Base32.encode(key)).json"
     }
 
     /// The recorded position; `nil` if there is none that can be read.
@@ -66,6 +70,23 @@ struct NewestListRecord {
             let directory = try SecretDirectory.make(path: self.directory)
             try directory.replace(self.name, Array(bytes))
         } catch {}
+        self.removeOldest()
+    }
+
+    /// A user may have any number of state directories, for example of tests.
+    private func removeOldest() {
+        let files = FileManager.default
+        let names = ((try? files.contentsOfDirectory(atPath: self.directory)) ?? []).filter {
+            $0.hasPrefix(Self.prefix)
+        }
+        guard names.count > Self.maxRecords else { return }
+        let dated = names.map { name in
+            let attributes = try? files.attributesOfItem(atPath: "\(self.directory)/\(name)")
+            return (name: name, date: attributes?[.modificationDate] as? Date ?? .distantPast)
+        }
+        for (name, _) in dated.sorted(by: { $0.date < $1.date }).dropLast(Self.maxRecords) where name != self.name {
+            try? files.removeItem(atPath: "\(self.directory)/\(name)")
+        }
     }
 }
 

@@ -43,6 +43,24 @@ import Testing
         #expect(record.position == nil)
     }
 
+    @Test func `the number of records of a user is bounded, and the newest stay`() throws {
+        let position = TrustPosition(root: 1, number: 7)
+        try FileManager.default.createDirectory(atPath: self.cache, withIntermediateDirectories: true)
+        for number in 0..<NewestListRecord.maxRecords + 8 {
+            let path = "\(self.cache)/newest-list-\(number).json"
+            try Data().write(to: URL(filePath: path))
+            let old = Date(timeIntervalSince1970: Double(number))
+            try FileManager.default.setAttributes([.modificationDate: old], ofItemAtPath: path)
+        }
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: self.cache)
+        let record = try #require(try self.record())
+        record.raise(to: position)
+        #expect(record.position == position)
+        let names = try FileManager.default.contentsOfDirectory(atPath: self.cache)
+        #expect(names.count == NewestListRecord.maxRecords)
+        #expect(!names.contains("newest-list-8.json") && names.contains("newest-list-9.json"))
+    }
+
     @Test func `each system and each copy of the directory has a record of its own, for its owner alone`() throws {
         let position = TrustPosition(root: 1, number: 7)
         try #require(try self.record()).raise(to: position)
