@@ -161,10 +161,6 @@ extension HostDaemonTests {
                     }
                     #expect(line.hasPrefix("<5>") == isJournal, "\(line)")
                     #expect(line.contains(" notice remotesystems: "), "\(line)")
-                    let error = try await eventually("the error", within: .seconds(60)) {
-                        process.lines.first { $0.hasPrefix("remotesystems: ") || $0.hasPrefix("<3>remotesystems: ") }
-                    }
-                    #expect(error.hasPrefix("<3>") == isJournal, "\(error)")
                 }
             }
         }

@@ -365,13 +365,17 @@ import Testing
         let configuration = machines.configuration("first", application: "test.host")
         let host = RemoteSystemHost(configuration, services: [.ping], options: options)
         let running = Task { try await host.run() }
-        do { try await body() } catch {
-            running.cancel()
-            _ = await running.result
-            throw error
+        let result: Result<Void, any Error>
+        do {
+            try await body()
+            result = .success(())
+        } catch {
+            result = .failure(error)
         }
         running.cancel()
-        _ = await running.result
+        // A host that did not run is the cause of what did not happen.
+        do { try await running.value } catch is CancellationError {}
+        try result.get()
     }
 
     @Test(arguments: [DiscoveryProblem.Code.cacheLimit, .announcementFlood, .tooManyHints])
