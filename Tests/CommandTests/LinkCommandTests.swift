@@ -193,6 +193,7 @@ extension CommandTests {
                     let unlinked = try await sandbox.run("account", "unlink", account.description, "--loopback")
                     #expect(unlinked.status == 0, "\(unlinked)")
                     #expect(unlinked.lines.contains { $0.hasPrefix("Notifying the reachable system ") }, "\(unlinked)")
+                    #expect(unlinked.lines.contains { $0.hasPrefix("The notice was sent.") }, "\(unlinked)")
                     #expect(!unlinked.lines.contains { $0.contains("Ask its owner") }, "\(unlinked)")
                     let state = try await eventually("the withdrawal", within: .seconds(60)) { () -> String? in
                         let link = try await sandbox.run("account", "links", "--json", as: "bo").event("link")

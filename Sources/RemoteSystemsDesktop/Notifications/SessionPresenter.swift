@@ -74,8 +74,9 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
     /// shows at the same time. The others are shown as these end.
     static let (maxOfSender, max) = (4, 16)
 
-    /// The notifications that are shown, in the order of their arrival: critical ones first, then those with buttons,
-    /// then messages, and of these the newest. One sender cannot fill the screen, nor hide a question with messages.
+    /// Chooses the notifications that are shown, and returns them in the order of their arrival. Critical ones are
+    /// chosen first, then those with buttons, then messages, each time the newest. So one sender cannot fill the
+    /// screen, nor hide a question with messages.
     static func newest(_ notifications: [PresentedNotification]) -> [PresentedNotification] {
         let ranked = notifications.indices.sorted {
             (notifications[$0].rank, $0) > (notifications[$1].rank, $1)

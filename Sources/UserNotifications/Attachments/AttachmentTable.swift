@@ -70,7 +70,7 @@ struct AttachmentTable {
 
     /// Begins to receive a file.
     ///
-    /// If all places are taken, one that receives nothing yet gets the newest place of the one that receives most.
+    /// If all places are taken, the sender with the most loses its newest one to a sender with at least two fewer.
     ///
     /// - Returns: `nil` if it is here already.
     mutating func begin(

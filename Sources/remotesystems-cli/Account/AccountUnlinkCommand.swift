@@ -46,7 +46,7 @@ struct AccountUnlinkCommand: Subcommand {
                 try output.json(LinkOutput(event: "unlinked", changed))
             }
             try output.line("The link with \(link.name.quoted.printable) (\(link.account.short)) was withdrawn.")
-            if link.state == .active { try await Self.report(reached, output) }
+            if link.state == .active { try await Self.report(reached, watcher, output) }
         } catch {
             await watcher.stop()
             throw error
@@ -67,18 +67,21 @@ struct AccountUnlinkCommand: Subcommand {
         return watcher.systems.count
     }
 
-    private static func report(_ reached: Int, _ output: Output) async throws {
-        guard reached > 0 else {
-            let advice =
-                "The other account's machines learn of it only when one of their programs connects to a system of this "
-                + "account. Ask its owner to run 'remotesystems account unlink', too."
-            return try output.line(advice.wrapped())
-        }
+    private static func report(_ reached: Int, _ watcher: RemoteSystemWatcher, _ output: Output) async throws {
+        let advice =
+            "The other account's machines learn of it only when one of their programs connects to a system of this "
+            + "account. Ask its owner to run 'remotesystems account unlink', too."
+        guard reached > 0 else { return try output.line(advice.wrapped()) }
         let who = reached == 1 ? "the reachable system" : "the \(reached) reachable systems"
         try output.line("Notifying \(who) of the other account …")
-        // The watcher loads the change, and closes the connections with the notice, within about 1 s.
-        try await Task.sleep(for: .seconds(2.5))
-        let rest = "The notice was sent. Systems that are off receive it when they connect to one that knows it."
-        try output.line(rest.wrapped())
+        // The watcher loads the change, usually within 1 s, and closes the connections with the notice.
+        let end = ContinuousClock.now + Self.noticeTime
+        while !watcher.systems.isEmpty, ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(100)) }
+        let sent = "The notice was sent. Systems that are off receive it when they connect to one that knows it."
+        let late = "Not every connection has ended in time, so perhaps some did not receive the notice."
+        try output.line((watcher.systems.isEmpty ? sent : "\(late) \(advice)").wrapped())
     }
+
+    /// The maximum time for the connections to end.
+    private static let noticeTime = Duration.seconds(10)
 }
