@@ -91,31 +91,6 @@ extension DesktopTests {
             }
         }
 
-        @Test func `messages that newer ones took from the screen do not come back, and questions stay (N-07, X-76)`()
-            async throws
-        {
-            try await OneDesktop.with(server: "plain") { desktop in
-                let asking = try desktop.ask(["--title", "Deploy?", "--action", "yes=Deploy", "--wait"])
-                _ = try await desktop.notified("Deploy?")
-                for number in 1...6 {
-                    let message = try desktop.ask(["--title", "Message \(number)"])
-                    #expect(try await message.exit(within: .seconds(60)) == 0)
-                }
-                let list = try await desktop.system.command("notifications", "list", "--json")
-                let line = try #require(list.split(separator: "\n").first { $0.contains("Message 6") })
-                let key = String(try #require(line.firstMatch(of: /"key":"([0-9]+)"/)).output.1)
-                _ = try await desktop.system.command("notifications", "dismiss", key)
-                // Everything before it was sent to the server by then.
-                let last = try desktop.ask(["--title", "Last"])
-                #expect(try await last.exit(within: .seconds(60)) == 0)
-                _ = try await desktop.notified("Last")
-                for title in ["Deploy?"] + (1...6).map({ "Message \($0)" }) {
-                    #expect(desktop.server.lines.count { $0.contains(title) } == 1, "\(desktop.server.lines)")
-                }
-                #expect(asking.exitCode == nil)
-            }
-        }
-
         @Test func `a text field of a server that has one is used (N-12, X-77)`() async throws {
             try await OneDesktop.with(server: "reply") { desktop in
                 let asking = try desktop.ask(Self.question + ["--wait"])
@@ -314,6 +289,39 @@ extension DesktopTests {
                 // Although it was answered elsewhere, its number is known.
                 try await desktop.eventually("it is closed") { desktop.server.lines.contains(#"{"close": 1}"#) }
                 #expect(desktop.server.lines.count { $0.contains("Deploy?") } == 1)
+            }
+        }
+
+        @Test func `messages displace no question, and what they have displaced is not shown again (X-76)`()
+            async throws
+        {
+            try await OneDesktop.with(server: "expire") { desktop in
+                let asking = try desktop.ask(Self.question + ["--wait"])
+                _ = try await desktop.notified()
+                let show = { (title: String) in
+                    let sending = try desktop.ask(["--title", title])
+                    #expect(try await sending.exit(within: .seconds(60)) == 0)
+                    _ = try await desktop.notified(title)
+                }
+                let titles = (1...7).map { "Build \($0)" }
+                for title in titles.dropLast() { try await show(title) }
+                try await desktop.eventually("the two oldest messages are closed") {
+                    desktop.server.lines.contains(#"{"close": 3}"#)
+                }
+                // The time of the sixth is over, and the seventh has a place.
+                desktop.server.send(SIGUSR1)
+                try await desktop.eventually("its end is known") {
+                    let list = try await desktop.system.command("notifications", "list", "--json")
+                    let line = list.split(separator: "\n").first { $0.contains("Build 6") }
+                    return line?.contains(#""isShown":false"#) == true
+                }
+                try await show("Build 7")
+                let lines = desktop.server.lines
+                for title in titles + ["Deploy?"] { #expect(lines.count { $0.contains(#""\#(title)""#) } == 1) }
+                #expect(lines.filter { $0.contains(#""close""#) } == [#"{"close": 2}"#, #"{"close": 3}"#])
+                let key = try await desktop.listedKey(of: "Deploy?")
+                _ = try await desktop.system.command("notifications", "answer", key, "yes")
+                #expect(try await asking.exit(within: .seconds(60)) == 0)
             }
         }
 

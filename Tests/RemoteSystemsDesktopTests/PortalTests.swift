@@ -143,10 +143,29 @@ import ValueSets
             table.want(notification)
         }
         let steps = table.nextSteps()
-        #expect(steps.count == SessionPresenter.max)
+        #expect(steps.count == NotificationScreen.max)
         #expect(!table.isNewest(Self.notification("0")))
         table.closeAll()
         let removals = table.nextSteps()
-        #expect(removals.count == SessionPresenter.max)
+        #expect(removals.count == NotificationScreen.max)
+    }
+
+    @Test func `a message that newer ones have displaced is not sent to the portal again`() {
+        var table = PortalTable()
+        let messages = (1...6).map { number in
+            var message = Self.notification("\(number)")
+            message.category = nil
+            return message
+        }
+        var steps: [PortalTable.Step] = []
+        for message in messages {
+            table.want(message)
+            steps += table.nextSteps()
+        }
+        #expect(steps.count { if case .add = $0 { true } else { false } } == messages.count)
+        #expect(steps.suffix(4).contains(.remove("1")) && steps.contains(.remove("2")))
+        table.close("6")
+        let last = table.nextSteps()
+        #expect(last == [.remove("6")])
     }
 }

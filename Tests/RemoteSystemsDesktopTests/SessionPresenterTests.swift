@@ -102,61 +102,6 @@ import UserNotifications
         #expect(throws: NotificationError.self) { try category.validate() }
     }
 
-    @Test func `one system cannot fill the screen`() {
-        func arrived(_ number: Int, from system: String) -> PresentedNotification {
-            var arrived = PresentedNotification(
-                identifier: "\(number)",
-                content: NotificationContent(title: "x"),
-                applicationName: "com.example.build",
-                // All have one name.
-                systemName: "Server"
-            )
-            arrived.systemID = system
-            return arrived
-        }
-        let flood = (0..<64).map { arrived($0, from: "server") }
-        let shown = SessionPresenter.newest([arrived(100, from: "laptop")] + flood)
-        #expect(shown.map(\.identifier) == ["100", "60", "61", "62", "63"])
-        let crowd = (0..<64).map { arrived($0, from: "system \($0)") }
-        #expect(SessionPresenter.newest(crowd).count == SessionPresenter.max)
-    }
-
-    @Test func `messages take neither a question nor a critical notification from the screen (X-76)`() {
-        func arrived(_ identifier: String, _ level: NotificationInterruptionLevel = .active) -> PresentedNotification {
-            var content = NotificationContent(title: "x")
-            content.interruptionLevel = level
-            var arrived = PresentedNotification(
-                identifier: identifier,
-                content: content,
-                category: identifier.hasPrefix("question")
-                    ? NotificationCategory(identifier: "c", actions: [self.deploy]) : nil,
-                applicationName: "com.example.build",
-                systemName: "Server"
-            )
-            arrived.systemID = "server"
-            return arrived
-        }
-        let messages = (0..<8).map { arrived("\($0)", .timeSensitive) }
-        let shown = SessionPresenter.newest([arrived("critical", .critical), arrived("question")] + messages)
-        #expect(shown.map(\.identifier) == ["critical", "question", "6", "7"])
-        let questions = (0..<8).map { arrived("question \($0)") }
-        let later = SessionPresenter.newest([arrived("critical", .critical)] + questions + messages)
-        #expect(later.map(\.identifier) == ["critical", "question 5", "question 6", "question 7"])
-    }
-
-    @Test func `each application of this system has places of its own`() {
-        let notifications = ["calendar", "mail", "chat"].flatMap { application in
-            (0..<3).map { number in
-                PresentedNotification(
-                    identifier: "\(application) \(number)",
-                    content: NotificationContent(title: "x"),
-                    applicationName: application
-                )
-            }
-        }
-        #expect(SessionPresenter.newest(notifications) == notifications)
-    }
-
     @Test func `a text cannot take the place of the sender (N-10)`() {
         let content = NotificationContent(title: "x", body: "Pay\n– com.example.bank on laptop")
         for showsAll in [true, false] {

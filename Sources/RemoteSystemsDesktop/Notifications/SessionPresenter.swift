@@ -19,11 +19,13 @@ internal import ValueSets
 /// }
 /// ```
 ///
-/// Nothing is shown before ``run()``. At most four notifications of one system, or of one application of this system,
-/// and 16 of all are shown at the same time. A message that newer ones take from the screen does not come back.
+/// Nothing is shown before ``run()``. At most four messages of one system, or of one application of this system, and 16
+/// of all are on the screen, and as many questions and critical notifications. A newer message takes the place of the
+/// oldest one, which is then reported as `expired`. A question without a place is shown as
+/// others end.
 public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter, Service {
     private struct State {
-        var shown: [PresentedNotification] = []
+        var screen = NotificationScreen()
         /// Whether the session is locked; `nil` before that is known. Nothing is shown until then.
         var isLocked: Bool?
         /// The identifiers of the notifications that the server has shown in their present content.
@@ -39,7 +41,7 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
 
         var notifications: [DesktopNotification] {
             guard let isLocked = self.isLocked else { return [] }
-            return SessionPresenter.newest(self.shown).map { self.notification($0, isLocked) }
+            return self.screen.shown.map { self.notification($0, isLocked) }
                 + self.continuations.notifications(isLocked: isLocked)
         }
 
@@ -48,49 +50,27 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
             return DesktopNotification(notification, isLocked: isLocked, opensMedia: opensMedia)
         }
 
-        /// Removes the messages that others have taken from the screen. They were shown, so they do not come back.
+        /// Whether this is the newest content of its notification.
+        func isCurrent(_ notification: DesktopNotification) -> Bool {
+            guard let isLocked = self.isLocked, let newest = self.screen[notification.key] else { return false }
+            return self.notification(newest, isLocked) == notification
+        }
+
+        /// The screen shows a notification no longer, and is not to show it again.
+        mutating func remove(_ identifier: String) {
+            self.screen.remove(identifier)
+            self.confirmed.remove(identifier)
+        }
+
+        /// Removes the messages whose places newer ones have taken.
         ///
         /// - Returns: their identifiers.
         mutating func removeDisplaced() -> [String] {
-            let present = Set(SessionPresenter.newest(self.shown).map(\.identifier))
-            let over = self.shown.filter {
-                $0.rank == .message && self.confirmed.contains($0.identifier) && !present.contains($0.identifier)
-            }.map(\.identifier)
-            self.shown.removeAll { over.contains($0.identifier) }
-            self.confirmed.subtract(over)
-            return over
+            let confirmed = self.confirmed
+            let displaced = self.screen.removeDisplaced { confirmed.contains($0) }
+            self.confirmed.subtract(displaced)
+            return displaced
         }
-
-        /// Whether this is the newest content of its notification.
-        func isCurrent(_ notification: DesktopNotification) -> Bool {
-            guard let isLocked = self.isLocked,
-                let newest = self.shown.first(where: { $0.identifier == notification.key })
-            else { return false }
-            return self.notification(newest, isLocked) == notification
-        }
-    }
-
-    /// The maximum number of notifications of one system or application of this system, and of all, that the server
-    /// shows at the same time. The others are shown as these end.
-    static let (maxOfSender, max) = (4, 16)
-
-    /// Chooses the notifications that are shown, and returns them in the order of their arrival. Critical ones are
-    /// chosen first, then those with buttons, then messages, each time the newest. So one sender cannot fill the
-    /// screen, nor hide a question with messages.
-    static func newest(_ notifications: [PresentedNotification]) -> [PresentedNotification] {
-        let ranked = notifications.indices.sorted {
-            (notifications[$0].rank, $0) > (notifications[$1].rank, $1)
-        }
-        var counts: [String: Int] = [:]
-        let shown = ranked.filter { index in
-            // Two systems may have one name.
-            let notification = notifications[index]
-            let application = notification.desktopEntry ?? notification.applicationName
-            let sender = notification.systemID ?? "local \(application)"
-            counts[sender, default: 0] += 1
-            return counts[sender, default: 0] <= Self.maxOfSender
-        }
-        return shown.prefix(Self.max).sorted().map { notifications[$0] }
     }
 
     /// The user's events, such as a chosen action. Only one task may iterate over them.
@@ -146,15 +126,11 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
         }
         let (results, waiting) = AsyncStream.makeStream(of: String?.self, bufferingPolicy: .bufferingOldest(1))
         self.update { state in
-            if let index = state.shown.firstIndex(where: { $0.identifier == notification.identifier }) {
-                if state.shown[index] != notification {
-                    state.shown[index] = notification
-                    state.confirmed.remove(notification.identifier)
-                }
-            } else {
-                state.shown.append(notification)
+            if state.screen[notification.identifier] != notification {
+                state.screen.insert(notification)
+                state.confirmed.remove(notification.identifier)
             }
-            guard Self.newest(state.shown).contains(notification) else {
+            guard state.screen.shown.contains(notification) else {
                 _ = waiting.yield("Too many notifications are shown at the same time.")
                 return
             }
@@ -183,6 +159,8 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
             } else {
                 state.confirmed.insert(notification.key)
             }
+            // Newer ones may have taken its place meanwhile.
+            self.reportDisplaced(&state)
             return state.waiting.removeValue(forKey: notification.key)
         }?.yield(reason)
     }
@@ -192,8 +170,7 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
     /// - Parameter identifier: The identifier of the notification.
     public func close(_ identifier: String) async {
         self.update { state in
-            state.shown.removeAll { $0.identifier == identifier }
-            state.confirmed.remove(identifier)
+            state.remove(identifier)
             state.waiting.removeValue(forKey: identifier)?.yield("It was withdrawn.")
         }
     }
@@ -221,7 +198,7 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
     package func setBadge(_ count: Int, of desktopEntry: String) { self.desktop.setBadge(count, of: desktopEntry) }
 
     package func shownTogether(of notifications: [PresentedNotification]) -> [PresentedNotification] {
-        Self.newest(notifications)
+        NotificationScreen.shown(of: notifications)
     }
 
     package func adopt(_ places: [String: String]) {
@@ -239,13 +216,18 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
 
     /// Inside the lock, so that the desktop gets changes in their order.
     private func update(_ change: (inout State) -> Void) {
-        let over = self.state.withLock { state in
+        self.state.withLock { state in
             change(&state)
-            let over = state.removeDisplaced()
+            self.reportDisplaced(&state)
             self.desktop.present(state.notifications)
-            return over
         }
-        for identifier in over { self.feed.yield(.closed(identifier: identifier, reason: .expired)) }
+    }
+
+    /// The time on the screen is over for the messages whose places newer ones have taken.
+    private func reportDisplaced(_ state: inout State) {
+        for identifier in state.removeDisplaced() {
+            self.feed.yield(.closed(identifier: identifier, reason: .expired))
+        }
     }
 
     private func received(_ event: DesktopNotificationEvent) {
@@ -271,8 +253,7 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
                 // A newer one may have replaced it meanwhile, or it states only that an activity is being continued.
                 isCurrent = state.isCurrent(notification) && state.notifications.contains(notification)
                 guard isCurrent else { return }
-                state.shown.removeAll { $0.identifier == key }
-                state.confirmed.remove(key)
+                state.remove(key)
             }
             if isCurrent { self.feed.yield(.closed(identifier: key, reason: byUser ? .dismissed : .expired)) }
         case .locked(let isLocked):
@@ -296,7 +277,7 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
         let (isCurrent, shown) = self.state.withLock { state in
             (
                 state.isLocked == false && state.isCurrent(notification),
-                state.shown.first { $0.identifier == notification.key }
+                state.screen[notification.key]
             )
         }
         // A choice from which nothing follows leaves the notification as it is.
@@ -314,20 +295,6 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
                 activationToken: token
             )
         )
-    }
-}
-
-extension PresentedNotification {
-    /// What stays on the screen if there is not room for all.
-    fileprivate enum Rank: Int, Comparable {
-        case message, question, critical
-
-        static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
-    }
-
-    fileprivate var rank: Rank {
-        if self.content.interruptionLevel == .critical { return .critical }
-        return self.category?.actions.isEmpty ?? true ? .message : .question
     }
 }
 
@@ -354,7 +321,7 @@ extension DesktopNotification {
             body: lines.joined(separator: "\n"),
             urgency: Urgency(content.interruptionLevel),
             isSilent: content.sound == nil || notification.isSilenced,
-            isResident: notification.rank != .message
+            isResident: !actions.isEmpty || content.interruptionLevel == .critical
         )
         self.soundName = Self.soundName(content.sound)
         self.soundPath = notification.systemName == nil ? notification.soundPath : nil

@@ -15,21 +15,15 @@ struct PortalTable {
         var number: UInt64
     }
 
-    private var wanted: [PresentedNotification] = []
+    private var screen = NotificationScreen()
     private var sent: [String: Sent] = [:]
     private var lastNumber: UInt64 = 0
 
     /// Wants a notification, in place of the one with the same identifier.
-    mutating func want(_ notification: PresentedNotification) {
-        if let index = self.wanted.firstIndex(where: { $0.identifier == notification.identifier }) {
-            self.wanted[index] = notification
-        } else {
-            self.wanted.append(notification)
-        }
-    }
+    mutating func want(_ notification: PresentedNotification) { self.screen.insert(notification) }
 
-    mutating func close(_ identifier: String) { self.wanted.removeAll { $0.identifier == identifier } }
-    mutating func closeAll() { self.wanted = [] }
+    mutating func close(_ identifier: String) { self.screen.remove(identifier) }
+    mutating func closeAll() { self.screen.removeAll() }
 
     /// Another portal runs, which knows of no notification.
     mutating func forget() { self.sent = [:] }
@@ -37,10 +31,8 @@ struct PortalTable {
     /// The portal does not show a content, or not any more. It is sent again.
     mutating func forget(_ number: UInt64) { self.sent = self.sent.filter { $0.value.number != number } }
 
-    /// Whether a notification is among the newest, which are shown.
-    func isNewest(_ notification: PresentedNotification) -> Bool {
-        SessionPresenter.newest(self.wanted).contains(notification)
-    }
+    /// Whether a notification has a place on the screen.
+    func isNewest(_ notification: PresentedNotification) -> Bool { self.screen.shown.contains(notification) }
 
     /// Whether the portal was asked to show exactly this.
     func isSent(_ notification: PresentedNotification) -> Bool {
@@ -55,7 +47,9 @@ struct PortalTable {
     /// What the portal is asked for next. It does not say when a notification is closed, so only the newest ones stay,
     /// as at a notification server.
     mutating func nextSteps() -> [Step] {
-        let newest = SessionPresenter.newest(self.wanted)
+        let sent = self.sent
+        _ = self.screen.removeDisplaced { sent[$0] != nil }
+        let newest = self.screen.shown
         let kept = Set(newest.map(\.identifier))
         var steps: [Step] = []
         for identifier in self.sent.keys.sorted() where !kept.contains(identifier) {

@@ -18,6 +18,7 @@ KIND  reply  has text fields, as Plasma does
       refuse refuses to replace a notification
       click  reports a click on a notification that is replaced, just before it replaces that one
       crash  ends at the first Notify
+      expire ends the time of the last notification when its user acts
       media  opens the attachment of a notification when its user acts
       token  gives a token for windows before it reports an action
       lie    also reports actions, closings and texts of numbers that it never gave, and, when its user acts, actions
@@ -139,6 +140,8 @@ def act():
         while held:
             invocation, number = held.pop(0)
             invocation.return_value(GLib.Variant("(u)", (number,)))
+    elif kind == "expire":
+        emit("NotificationClosed", "(uu)", last["id"], 1)
     elif kind == "media":
         emit("ActionInvoked", "(us)", last["id"], "remote-systems.open-attachment")
     elif "inline-reply" in last["actions"]:
