@@ -292,6 +292,17 @@ extension DesktopTests {
             }
         }
 
+        @Test func `a notification does not wait for a server that has not responded to an earlier one`() async throws {
+            try await OneDesktop.with(server: "hang") { desktop in
+                for (title, reason) in [("First", "does not respond"), ("Second", "to an earlier call")] {
+                    let asking = try desktop.ask(["--title", title])
+                    #expect(try await asking.exit(within: .seconds(60)) == 0)
+                    let lines = try await asking.allLines()
+                    #expect(lines.contains { $0.contains("kept. ") && $0.contains(reason) }, "\(lines)")
+                }
+            }
+        }
+
         @Test func `messages displace no question, and what they have displaced is not shown again (X-76)`()
             async throws
         {

@@ -41,6 +41,11 @@ package final class DesktopNotifications: Service {
     /// Whether ``run()`` has ended, and has closed all notifications. A server that does not respond is given up.
     package var hasClosedAll: Bool { self.state.withLock { $0.hasClosedAll } }
 
+    /// Whether the server is known not to respond. It is called again later.
+    var isServerSilent: Bool {
+        self.state.withLock { $0.session?.state.withLock { $0.isSilent(at: .now) } ?? false }
+    }
+
     /// Shows these notifications, and no others.
     package func present(_ notifications: [DesktopNotification]) {
         self.state.withLock { state in

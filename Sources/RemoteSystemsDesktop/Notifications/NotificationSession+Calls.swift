@@ -187,9 +187,11 @@ extension NotificationSession {
     ) {
         let (number, server) = self.state.withLock { state in
             state.calls += 1
+            let now = ContinuousClock.now
             state.waiting = Waiting(
                 call: state.calls,
-                notification: notification.map { ($0, until: .now + Self.callTime) }
+                since: now,
+                notification: notification.map { ($0, until: now + Self.callTime) }
             )
             return (state.calls, state.servers)
         }

@@ -40,6 +40,12 @@ final class NotificationSession: Sendable {
         /// Whether the session has ended, and the server has responded to everything and shows nothing.
         var hasClosedAll = false
 
+        /// Whether the server is known not to respond: it is left alone, or a call waits for a long time.
+        func isSilent(at now: ContinuousClock.Instant) -> Bool {
+            if let pause = self.pause, pause > now { return true }
+            return self.waiting.map { $0.since + NotificationSession.lateTime <= now } ?? false
+        }
+
         /// The place of a number of the server.
         func place(_ id: UInt32) -> DesktopNotificationPlace {
             DesktopNotificationPlace(server: "\(self.server ?? "") \(self.bus)", id: id)
@@ -49,10 +55,15 @@ final class NotificationSession: Sendable {
     /// A call that waits for its response.
     struct Waiting {
         var call: Int
+        /// The instant of the call.
+        var since: ContinuousClock.Instant
         /// What the server was asked to show, and the instant at which the server counts as one that does not respond.
         var notification: (DesktopNotification, until: ContinuousClock.Instant)?
     }
 
+    /// The time after which a call is late. Shorter than the time for which one notification waits for the server, so
+    /// that the next one does not wait for as long again.
+    static let lateTime = Duration.seconds(2)
     static let name = "org.freedesktop.Notifications"
     /// The reason of a notification that the user has closed.
     private static let dismissed: UInt32 = 2

@@ -21,8 +21,7 @@ internal import ValueSets
 ///
 /// Nothing is shown before ``run()``. At most four messages of one system, or of one application of this system, and 16
 /// of all are on the screen, and as many questions and critical notifications. A newer message takes the place of the
-/// oldest one, which is then reported as `expired`. A question without a place is shown as
-/// others end.
+/// oldest one, which is then reported as `expired`. A question without a place is shown as others end.
 public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter, Service {
     private struct State {
         var screen = NotificationScreen()
@@ -112,7 +111,8 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
         }
     }
 
-    /// Returns when the server shows the notification.
+    /// Returns when the server shows the notification. Waits for at most 3 s, and not at all for a server that has not
+    /// responded to an earlier call.
     ///
     /// - Parameter notification: The notification.
     /// - Throws: `NotificationError` with the code `notShown`. The notification is shown when that is possible.
@@ -136,6 +136,11 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
             }
             guard !state.confirmed.contains(notification.identifier) else {
                 _ = waiting.yield(nil)
+                return
+            }
+            // Others do not wait for it, one after the other.
+            guard !self.desktop.isServerSilent else {
+                _ = waiting.yield("The notification server has not responded to an earlier call.")
                 return
             }
             state.waiting.updateValue(waiting, forKey: notification.identifier)?.yield("Another one replaces it.")
