@@ -43,6 +43,14 @@ import UserNotifications
         #expect(shown.markupBody(showsAll: true).contains("&lt;b&gt;"))
     }
 
+    @Test func `joiners of emoji and scripts stay in texts, and no invisible characters in names`() {
+        let (family, persian) = ("👩\u{200D}❤\u{FE0F}\u{200D}👨", "می\u{200C}خواهم")
+        let shown = self.shown(NotificationContent(title: family, body: "\(persian)\na\u{200D}b \u{200C}\u{202E}"))
+        #expect(Array(shown.summary.unicodeScalars) == Array(family.unicodeScalars))
+        #expect(Array(shown.body.unicodeScalars) == Array("\(persian)\na b   ".unicodeScalars))
+        #expect(DesktopNotification.line(persian) == "می خواهم")
+    }
+
     @Test func `a program of another system does not get the icon of one that is installed here (X-74)`() {
         var notification = PresentedNotification(
             identifier: "1",

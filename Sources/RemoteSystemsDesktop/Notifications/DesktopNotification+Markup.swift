@@ -25,16 +25,21 @@ extension DesktopNotification {
     }
 
     /// A text of another system as one line without invisible characters.
-    static func line(_ text: String, max: Int = 120) -> String {
-        let scalars = text.unicodeScalars.map { $0.isVisible ? $0 : " " }
-        let line = String(String.UnicodeScalarView(scalars))
+    ///
+    /// - Parameters:
+    ///   - max: the maximum number of characters.
+    ///   - keepsJoiners: whether the joiners of emoji and scripts stay. Names have none, so that two that
+    ///     look the same do not differ. Defaults to `false`.
+    static func line(_ text: String, max: Int = 120, keepsJoiners: Bool = false) -> String {
+        let line = text.visible(keepsJoiners: keepsJoiners)
         return line.count > max ? "\(line.prefix(max - 1))…" : line
     }
 
-    /// A text of another system without invisible characters but line breaks, of which there are at most nine.
+    /// A text of another system without invisible characters but joiners, and line breaks, of which there are at most
+    /// nine.
     static func lines(_ text: String, max: Int = 1000) -> String {
-        let scalars = text.unicodeScalars.map { $0.isVisible || $0 == "\n" ? $0 : " " }
-        let parts = String(String.UnicodeScalarView(scalars)).split(separator: "\n", omittingEmptySubsequences: false)
+        let visible = text.visible(keepsJoiners: true, keepsLineBreaks: true)
+        let parts = visible.split(separator: "\n", omittingEmptySubsequences: false)
         let lines = parts.prefix(10).joined(separator: "\n")
         let isCut = parts.count > 10 || lines.count > max
         return isCut ? "\(lines.prefix(max - 1))…" : lines
@@ -42,6 +47,25 @@ extension DesktopNotification {
 }
 
 extension String {
+    /// The text with spaces in place of invisible characters.
+    ///
+    /// - Parameters:
+    ///   - keepsJoiners: whether U+200C and U+200D stay between visible characters that are not ASCII.
+    ///   - keepsLineBreaks: whether line breaks stay. Defaults to `false`.
+    fileprivate func visible(keepsJoiners: Bool, keepsLineBreaks: Bool = false) -> String {
+        let scalars = Array(self.unicodeScalars)
+        let visible = scalars.indices.map { index -> Unicode.Scalar in
+            let scalar = scalars[index]
+            if scalar.isVisible || (keepsLineBreaks && scalar == "\n") { return scalar }
+            let isJoiner = scalar == "\u{200C}" || scalar == "\u{200D}"
+            guard keepsJoiners, isJoiner, index > 0, index + 1 < scalars.count, scalars[index - 1].isJoined,
+                scalars[index + 1].isJoined
+            else { return " " }
+            return scalar
+        }
+        return String(String.UnicodeScalarView(visible))
+    }
+
     /// The text with `‹` and `›` in place of `<` and `>`. It has no tags, and looks the same whether its reader reads
     /// markup or not.
     var withoutTags: String {
@@ -58,6 +82,9 @@ extension String {
 }
 
 extension Unicode.Scalar {
+    /// Whether a joiner beside it changes how it looks.
+    fileprivate var isJoined: Bool { !self.isASCII && self.isVisible && !self.properties.isWhitespace }
+
     fileprivate var isVisible: Bool {
         switch self.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: false

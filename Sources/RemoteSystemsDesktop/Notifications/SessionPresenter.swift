@@ -322,7 +322,7 @@ extension DesktopNotification {
         let actions = notification.category?.actions ?? []
         self.init(
             key: notification.identifier,
-            summary: Self.line(title),
+            summary: Self.line(title, keepsJoiners: true),
             body: lines.joined(separator: "\n"),
             urgency: Urgency(content.interruptionLevel),
             isSilent: content.sound == nil || notification.isSilenced,
@@ -349,14 +349,14 @@ extension DesktopNotification {
             self.actions.append(
                 .init(
                     key: action.identifier.rawValue,
-                    label: Self.line(action.title, max: 40),
+                    label: Self.line(action.title, max: 40, keepsJoiners: true),
                     takesText: action.textInput != nil
                 )
             )
             if let input = action.textInput {
                 self.textField = .init(
-                    placeholder: Self.line(input.placeholder, max: 40),
-                    button: Self.line(input.buttonTitle, max: 40)
+                    placeholder: Self.line(input.placeholder, max: 40, keepsJoiners: true),
+                    button: Self.line(input.buttonTitle, max: 40, keepsJoiners: true)
                 )
             }
         }
@@ -401,10 +401,10 @@ extension DesktopNotification {
     private init(_ notification: PresentedNotification, hiddenOf system: String?) {
         let options = notification.category?.options ?? []
         let content = notification.content
-        let title = options.contains(.hiddenPreviewsShowTitle) ? Self.line(content.title) : ""
+        let title = options.contains(.hiddenPreviewsShowTitle) ? Self.line(content.title, keepsJoiners: true) : ""
         var lines: [String] = []
         if options.contains(.hiddenPreviewsShowSubtitle), !content.subtitle.isEmpty {
-            lines.append(Self.line(content.subtitle))
+            lines.append(Self.line(content.subtitle, keepsJoiners: true))
         }
         if let placeholder = notification.category?.hiddenPreviewsBodyPlaceholder {
             lines.append(Self.lines(placeholder))
