@@ -116,20 +116,19 @@ import ValueSets
         #expect(returned == origin.activity && !isOffered)
     }
 
-    @Test func `a return counts in the limit of a system's continuations, and one too many changes nothing`() throws {
+    @Test(arguments: [0, 1])
+    func `a return counts in the limit of a system's continuations, and is not refused beyond it`(left: Int) throws {
         var origin = try Continued()
-        for _ in 1..<Int(OutgoingContinuations.burst) {
+        for _ in 1..<(Int(OutgoingContinuations.burst) - left) {
             origin.continuations.offer(origin.activity)
             let id = UUID()
             try origin.begin(id)
             origin.continuations.fail(id)
         }
-        #expect(throws: OutgoingContinuations.Refusal.tooMany) {
-            try origin.continuations.takeBack(origin.id, over: origin.link, now: origin.start)
-        }
-        let later = origin.start + .seconds(1)
-        let returned = try origin.continuations.takeBack(origin.id, over: origin.link, now: later)
+        let returned = try origin.continuations.takeBack(origin.id, over: origin.link, now: origin.start)
         #expect(returned == origin.activity)
+        origin.continuations.offer(origin.activity)
+        #expect(throws: OutgoingContinuations.Refusal.tooMany) { try origin.begin(UUID()) }
     }
 
     // MARK: Between systems

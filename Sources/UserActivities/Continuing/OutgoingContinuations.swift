@@ -48,9 +48,9 @@ struct OutgoingContinuations {
     /// The time after its confirmation in which a continuation can be returned. Longer than the maximum of
     /// ``UserActivityHost/Options/continuationTimeout``.
     static let returnTime = Duration.seconds(900)
-    /// The continuations that one system, or all of a linked account, can begin or return at once, and in a second
-    /// after these. Each beginning makes the host daemon sign a voucher, and the application save. Each return makes
-    /// the activity's offer begin again on all systems.
+    /// The continuations that one system, or all of a linked account, can begin at once, and in a second after these.
+    /// Each beginning makes the host daemon sign a voucher, and the application save. A return counts as a beginning
+    /// while there is one left: it makes the activity's offer begin again on all systems.
     static let burst = 64.0
     static let rate = 4.0
     /// The number of continued activities that are remembered, to say so to receivers that are late.
@@ -191,7 +191,8 @@ struct OutgoingContinuations {
     mutating func takeBack(_ id: UUID, over link: Link, now: Instant) throws(Refusal) -> UUID {
         let continuation = try self.confirmed(id, over: link)
         guard now < continuation.deadline else { throw .unknown }
-        guard self.rates.tryTake(continuation.holder, at: now) else { throw .tooMany }
+        // Never refused: the receiver does not repeat it, and the activity would stay where it failed.
+        _ = self.rates.tryTake(continuation.holder, at: now)
         self.continuations[id] = nil
         self.continued.removeAll { $0.continuation == id }
         return continuation.activity
@@ -232,7 +233,8 @@ struct OutgoingContinuations {
 extension ContinuationError {
     static let sendingDisabled = Self(
         .disabled,
-        "Hand-off from this application is switched off.",
+        "Sending activities is switched off on that system, for the application or for all. 'remotesystems activities "
+            + "settings' shows and changes it there.",
         side: .remote
     )
 
