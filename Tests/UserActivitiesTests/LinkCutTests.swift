@@ -121,6 +121,25 @@ import ValueSets
         }
     }
 
+    @Test(arguments: ["request", "response"])
+    func `a failed receiver returns an activity over another connection if the first one is silent (H-61)`(
+        part: String
+    ) async throws {
+        let log = ContinuationTests.Log(isContinued: false)
+        try await Desk.with(log) { desk in
+            let activity = UserActivity(type: ContinuationTests.editing)
+            let offer = try await desk.offer(activity)
+            desk.laptop.link.delay(part == "request" ? self.isRequest("return") : self.response(3), by: .seconds(60))
+            async let failure = self.failure(of: offer, desk)
+            try await desk.stage.eventually("the application has failed") { log.events.contains("continued") }
+            for _ in 0..<40 where !log.events.contains("failed \(ContinuationTests.editing) handlerFailed") {
+                try await desk.stage.advance(by: .seconds(1))
+            }
+            let code = await failure
+            #expect(code == .handlerFailed && activity.isCurrent)
+        }
+    }
+
     @Test func `what a receiver has confirmed waits a minute for it after its link was lost, and not after its end`()
         throws
     {

@@ -219,7 +219,7 @@ struct IncomingContinuation: Sendable {
     }
 
     /// Returns the activity to its origin, which has given it up: the application has failed to continue it. If the
-    /// connection is lost, it is returned over another one.
+    /// connection is lost or silent, it is returned over another one.
     ///
     /// - Parameter reconnect: opens another connection.
     private func `return`(
@@ -234,7 +234,7 @@ struct IncomingContinuation: Sendable {
         await self.clock.task {
             do {
                 _ = try await request.send(over: connection, timeout: limit)
-            } catch let error as ContinuationError where error.code == .originGone {
+            } catch let error as ContinuationError where error.code == .originGone || error.isOutcomeUnknown {
                 guard let second = try? await reconnect() else { return }
                 // The continuation belongs to the connection that has confirmed it.
                 let confirmation = ContinuationRequest.confirm(continuation: continuation)
