@@ -44,6 +44,12 @@ import ValueSets
         }
     }
 
+    /// What a program of a system reads of the outbox.
+    private static func listed(by desk: StagedDesk) async throws -> [PostedNotification] {
+        let page = try NotificationPage(await desk.daemon.receiver.posted(), own: nil, after: nil)
+        return try page.sets.map { set throws(NotificationError) in try PostedNotification(set) }
+    }
+
     private static func isEmptied(_ desk: StagedDesk, _ stage: DiscoveryStage) async throws {
         try await stage.eventually("nothing waits any more") {
             try await desk.daemon.receiver.outbox.isEmpty && !desk.hasStored("outbox")
@@ -159,12 +165,16 @@ import ValueSets
         }
     }
 
-    @Test func `one that the user denies there is not tried again`() async throws {
+    @Test func `one that the user denies there is not tried again, and its sender learns the reason`() async throws {
         try await Self.with { stage, origin, target in
             try await target.daemon.receiver.set(.denied, for: .init(application: "test.build"))
-            try await Self.post(Self.notification(), from: origin, to: target)
+            try await Self.post(Self.notification("secret"), from: origin, to: target)
             try await Self.isEmptied(origin, stage)
             #expect(try target.titles.isEmpty)
+            let listed = try await Self.listed(by: origin)
+            #expect(listed.map(\.isWaiting) == [false] && listed.first?.problem?.contains("does not permit") == true)
+            #expect(try await origin.daemon.receiver.unpost(["secret"]) == 1)
+            #expect(try await Self.listed(by: origin).isEmpty)
         }
     }
 
@@ -200,6 +210,8 @@ import ValueSets
             try await Self.post(short, from: origin, to: target)
             try await stage.clock.advance(by: .seconds(11))
             try await Self.isEmptied(origin, stage)
+            let listed = try await Self.listed(by: origin)
+            #expect(listed.map(\.problem) == ["Its time was over before the system was back."])
             // The clock is set while it waits, so that no alarm has removed it.
             try await Self.post(short, from: origin, to: target)
             stage.clock.date += 11

@@ -130,6 +130,26 @@ import Testing
         #expect(last?.key.identifier == "last")
     }
 
+    @Test mutating func `a new notification waits for no pause of one that is postponed again and again`() throws {
+        let file = Self.entry("file")
+        try self.outbox.put(file)
+        var now = self.now
+        for _ in 1...8 {
+            let next = self.outbox.next(for: ["laptop"], at: Self.date, now)
+            #expect(next == file)
+            _ = self.outbox.sent(file, .postponed, now)
+            now = try #require(self.outbox.nextRetry(after: now))
+        }
+        let again = self.outbox.next(for: ["laptop"], at: Self.date, now)
+        #expect(again == file)
+        _ = self.outbox.sent(file, .postponed, now)
+        try self.outbox.put(Self.entry("text", after: 5))
+        // The system itself is asked again after the shortest pause.
+        #expect(self.outbox.nextRetry(after: now) == now + .seconds(5))
+        let next = self.outbox.next(for: ["laptop"], at: Self.date, now + .seconds(5))
+        #expect(next?.key.identifier == "text")
+    }
+
     @Test mutating func `those that are postponed again and again take turns`() throws {
         for identifier in ["a", "b", "c"] { try self.outbox.put(Self.entry(identifier)) }
         var (now, sent) = (self.now, [String]())
@@ -174,6 +194,51 @@ import Testing
         }
         let all = self.refusal(of: Self.entry("more", to: "new"))
         #expect(all?.code == .limitExceeded && self.outbox.all.count == Outbox.max)
+    }
+
+    @Test mutating func `the reason of a failed attempt is listed until the next one, and that of an end for a day`()
+        throws
+    {
+        let (file, denied) = (Self.entry("file"), Self.entry("denied"))
+        for entry in [file, denied] { try self.outbox.put(entry) }
+        self.outbox.note("No space.", about: file, .postponed, at: Self.date)
+        _ = self.outbox.sent(file, .postponed, self.now)
+        self.outbox.note("Denied.", about: denied, .refused, at: Self.date)
+        _ = self.outbox.sent(denied, .refused, self.now)
+        var listed = self.outbox.listed(at: Self.date + Outbox.endedLife - 1)
+        #expect(listed.map(\.entry) == [denied, file])
+        #expect(listed.map(\.problem) == ["Denied.", "No space."] && listed.map(\.isWaiting) == [false, true])
+        // One that is put again waits, without the reasons of former attempts.
+        for entry in [file, denied] { try self.outbox.put(entry) }
+        listed = self.outbox.listed(at: Self.date)
+        #expect(listed.allSatisfy { $0.problem == nil && $0.isWaiting } && listed.count == 2)
+        // A reason is that of the content that was sent.
+        try self.outbox.put(Self.entry("denied", title: "replaced"))
+        self.outbox.note("Denied.", about: denied, .refused, at: Self.date)
+        listed = self.outbox.listed(at: Self.date)
+        #expect(listed.map(\.isWaiting) == [true, true])
+        self.outbox.note("Left out.", about: file, .taken, at: Self.date)
+        _ = self.outbox.sent(file, .taken, self.now)
+        let last = self.outbox.listed(at: Self.date + Outbox.endedLife)
+        #expect(last.map(\.entry.key.identifier) == ["denied"])
+    }
+
+    @Test mutating func `the newest that have ended are listed, and can be removed`() {
+        for number in 0..<(2 * Outbox.maxEnded) {
+            self.outbox.note(
+                String(repeating: "x", count: 10_000),
+                about: Self.entry("\(number)"),
+                .refused,
+                at: Self.date
+            )
+        }
+        let listed = self.outbox.listed(at: Self.date)
+        let newest = Set((Outbox.maxEnded..<(2 * Outbox.maxEnded)).map { "\($0)" })
+        #expect(Set(listed.map(\.entry.key.identifier)) == newest && listed.count == Outbox.maxEnded)
+        #expect(listed.allSatisfy { $0.problem?.count == 500 })
+        let count = self.outbox.removeEnded { $0.identifier != "100" }
+        #expect(count == Outbox.maxEnded - 1)
+        #expect(self.outbox.listed(at: Self.date).map(\.entry.key.identifier) == ["100"])
     }
 
     @Test mutating func `what has waited for 30 days is given up`() throws {

@@ -19,10 +19,12 @@ extension UserNotificationCenter {
         try await self.keeper.post(notification, to: systemIDs.sorted())
     }
 
-    /// The notifications of the application that wait for systems that are away, one for each system.
+    /// The notifications of the application that wait for systems that are away, one for each system, and those that
+    /// have ended with a ``PostedNotification/problem`` within the last day.
     public var postedNotifications: [PostedNotification] { get async throws { try await self.keeper.posted } }
 
-    /// Removes notifications of the application that wait for systems that are away. Unknown identifiers are ignored.
+    /// Removes notifications of the application from ``postedNotifications``, and does not send them. Unknown
+    /// identifiers are ignored.
     ///
     /// - Parameter identifiers: The identifiers of the requests. At most 64.
     public func removePostedNotifications(withIdentifiers identifiers: [String]) async throws {

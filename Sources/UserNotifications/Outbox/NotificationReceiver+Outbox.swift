@@ -65,12 +65,13 @@ extension NotificationReceiver {
         self.sendOutbox()
     }
 
-    /// The notifications that wait for systems that are away, as a program of this system may read them.
-    func posted() -> [Outbox.Entry] {
-        self.outbox.all.map { entry in
-            var entry = entry
-            entry.notification = self.withCheckedFiles(entry.notification)
-            return entry
+    /// The notifications that wait for systems that are away, and those that have ended with a problem, as a program of
+    /// this system may read them.
+    func posted() -> [Outbox.Listed] {
+        self.outbox.listed(at: self.clock.date).map { listed in
+            var listed = listed
+            listed.entry.notification = self.withCheckedFiles(listed.entry.notification)
+            return listed
         }
     }
 
@@ -82,9 +83,10 @@ extension NotificationReceiver {
         _ identifiers: Set<String>,
         of application: String? = nil
     ) async throws(NotificationError) -> Int {
-        let entries = self.outbox.all.filter { entry in
-            identifiers.contains(entry.key.identifier) && (application.map { $0 == entry.key.application } ?? true)
+        let isUnwanted = { (key: Outbox.Key) in
+            identifiers.contains(key.identifier) && (application.map { $0 == key.application } ?? true)
         }
+        let entries = self.outbox.all.filter { isUnwanted($0.key) }
         for entry in entries { self.outbox.remove(entry.key) }
         do throws(NotificationError) {
             try await self.commit(entries.map { .remove(.outbox, key: NotificationRecord.key(of: $0.key)) })
@@ -93,7 +95,7 @@ extension NotificationReceiver {
             for entry in entries where self.outbox[entry.key] == nil { self.outbox.restore(entry) }
             throw error
         }
-        return entries.count
+        return entries.count + self.outbox.removeEnded(isUnwanted)
     }
 
     /// Sends what can be sent now.
@@ -120,13 +122,15 @@ extension NotificationReceiver {
             isOpen = true
             // That takes time: its own may be over now.
             if let notification = entry.remaining(at: self.clock.date) {
-                self.log(try await connection.deliver(notification, onBehalfOf: entry.key.application), of: entry)
+                self.report(try await connection.deliver(notification, onBehalfOf: entry.key.application), of: entry)
+            } else {
+                self.outbox.note(Outbox.late, about: entry, .taken, at: self.clock.date)
             }
             outcome = .taken
         } catch {
             outcome = isOpen ? Self.outcome(of: error) : .unreachable
+            self.outbox.note("\(error)", about: entry, outcome, at: self.clock.date)
             self.logger.log(
-                // The program may have ended. Only the log has what became of it.
                 level: outcome == .refused ? .notice : .info,
                 "A notification for a system that was away was not delivered",
                 metadata: [
@@ -142,9 +146,10 @@ extension NotificationReceiver {
         self.sendOutbox()
     }
 
-    /// Logs what a system has withheld or left out. The program that has handed it over does not learn it.
-    private func log(_ delivery: NotificationDelivery, of entry: Outbox.Entry) {
+    /// Logs and lists what a system has withheld or left out. The program that has handed it over may have ended.
+    private func report(_ delivery: NotificationDelivery, of entry: Outbox.Entry) {
         guard let reason = delivery.reason else { return }
+        self.outbox.note(reason, about: entry, .taken, at: self.clock.date)
         self.logger.notice(
             "A notification for a system that was away was delivered with a restriction",
             metadata: [
@@ -157,7 +162,8 @@ extension NotificationReceiver {
     /// Whether a later attempt may succeed.
     static func outcome(of error: any Error) -> Outbox.Outcome {
         let code = (error as? RemoteSystemError)?.failureCode.flatMap(NotificationMessage.code(ofFailure:))
-        // The user has denied it, or the system does not understand it. Everything else may change.
+        // The user has denied it, or the system does not understand it. Everything else may change. One that ends the
+        // connection each time delays no others, either.
         return [.notAuthorized, .invalidContent, .payloadTooLarge, .categoryUnknown].contains(code)
             ? .refused : .postponed
     }
@@ -165,6 +171,7 @@ extension NotificationReceiver {
     /// Gives up what has waited for too long.
     func expireOutbox() async {
         let late = self.outbox.expire(at: self.clock.date)
+        for entry in late { self.outbox.note(Outbox.late, about: entry, .refused, at: self.clock.date) }
         if !late.isEmpty {
             self.logger.notice(
                 "Notifications were given up: their systems were away for too long",
@@ -177,12 +184,12 @@ extension NotificationReceiver {
 }
 
 extension NotificationPage {
-    /// A page of the notifications that wait for systems that are away.
+    /// A page of the notifications for systems that are away.
     ///
     /// - Parameter own: the only application whose notifications are listed, with their user info; `nil` for all.
-    init(_ entries: [Outbox.Entry], own: String?, after: String?) throws(NotificationError) {
-        let all = entries.filter { entry in own.map { $0 == entry.key.application } ?? true }
-            .map { (NotificationRecord.key(of: $0.key), $0.listed(withUserInfo: own != nil)) }
+    init(_ listed: [Outbox.Listed], own: String?, after: String?) throws(NotificationError) {
+        let all = listed.filter { listed in own.map { $0 == listed.entry.key.application } ?? true }
+            .map { (NotificationRecord.key(of: $0.entry.key), $0.valueSet(withUserInfo: own != nil)) }
             .sorted { $0.0 < $1.0 }
         try self.init(all, after: after)
     }
@@ -200,16 +207,20 @@ extension Outbox.Entry {
         }
         return notification
     }
+}
 
-    fileprivate func listed(withUserInfo hasUserInfo: Bool) -> ValueSet {
-        var notification = self.notification
+extension Outbox.Listed {
+    fileprivate func valueSet(withUserInfo hasUserInfo: Bool) -> ValueSet {
+        var notification = self.entry.notification
         if !hasUserInfo { notification.request.content.userInfo = [:] }
         var set = notification.valueSet
         set.putFiles(of: notification.request.content)
-        set["System"] = .string(self.key.system)
-        set["Application"] = .string(self.key.application)
-        set["Date"] = .date(self.date)
-        set["Expires"] = .date(self.expires)
+        set["System"] = .string(self.entry.key.system)
+        set["Application"] = .string(self.entry.key.application)
+        set["Date"] = .date(self.entry.date)
+        set["Expires"] = .date(self.entry.expires)
+        set.put(self.problem, "Problem")
+        if !self.isWaiting { set["Waiting"] = false }
         return set
     }
 }

@@ -33,6 +33,22 @@ struct Outbox {
         var expires: Date
     }
 
+    /// A notification as its sender sees it in a list.
+    struct Listed {
+        var entry: Entry
+        /// Why the last attempt to send it failed, or what became of it.
+        var problem: String?
+        var isWaiting: Bool
+    }
+
+    /// A notification that was refused, withheld, given up, or delivered without a part. Only its sender needs to know.
+    private struct Ended {
+        var entry: Entry
+        var problem: String
+        /// The date from which it is not listed any more.
+        var end: Date
+    }
+
     enum Outcome {
         /// The system has it, or withholds it for good.
         case taken
@@ -50,6 +66,14 @@ struct Outbox {
     static let maxOfApplication = maxPerSystem / 2
     /// The maximum number in all.
     static let max = 1024
+    /// The maximum number of notifications that do not wait any more, and are still listed with the reason.
+    static let maxEnded = 64
+    /// The time for which they are listed.
+    static let endedLife: TimeInterval = 86_400
+    /// The problem of a notification that is given up.
+    static let late = "Its time was over before the system was back."
+    /// The maximum number of characters of a reason.
+    private static let maxReason = 500
     /// The time after which a notification is given up.
     static let life: TimeInterval = 30 * 86_400
     /// The maximum number of systems to which something is sent at a time.
@@ -75,12 +99,52 @@ struct Outbox {
     private var pauses: [String: Pause] = [:]
     /// The pauses of notifications that were postponed, such as one whose file has no space. They delay no others.
     private var ownPauses: [Key: Pause] = [:]
+    /// Why the last attempts to send those that wait failed.
+    private var problems: [Key: String] = [:]
+    /// In the order in which they have ended. A restart of the daemon forgets them.
+    private var ended: [Ended] = []
 
     /// The entries in the order of their keys.
     var all: [Entry] { self.entries.values.sorted { $0.key < $1.key } }
     var isEmpty: Bool { self.entries.isEmpty }
 
     subscript(key: Key) -> Entry? { self.entries[key] }
+
+    /// The notifications that wait, and those that have ended with a problem within the last day, by key.
+    func listed(at date: Date) -> [Listed] {
+        let waiting = self.entries.values.map {
+            Listed(entry: $0, problem: self.problems[$0.key], isWaiting: true)
+        }
+        let ended = self.ended.filter { $0.end > date }.map {
+            Listed(entry: $0.entry, problem: $0.problem, isWaiting: false)
+        }
+        return (waiting + ended).sorted { $0.entry.key < $1.entry.key }
+    }
+
+    /// Notes why a notification was not delivered, or not as it is, before it is ``sent(_:_:_:)`` or after it has
+    /// expired.
+    mutating func note(_ problem: String, about entry: Entry, _ outcome: Outcome, at date: Date) {
+        // What has been replaced meanwhile is another one.
+        if let present = self.entries[entry.key], present != entry { return }
+        let problem = String(problem.prefix(Self.maxReason))
+        switch outcome {
+        case .unreachable: break
+        case .postponed: self.problems[entry.key] = problem
+        case .taken, .refused:
+            self.ended.removeAll { $0.entry.key == entry.key || $0.end <= date }
+            self.ended.append(Ended(entry: entry, problem: problem, end: date + Self.endedLife))
+            if self.ended.count > Self.maxEnded { self.ended.removeFirst() }
+        }
+    }
+
+    /// Removes notifications that do not wait any more from the list.
+    ///
+    /// - Returns: how many were removed.
+    mutating func removeEnded(_ isUnwanted: (Key) -> Bool) -> Int {
+        let before = self.ended.count
+        self.ended.removeAll { isUnwanted($0.entry.key) }
+        return before - self.ended.count
+    }
 
     /// Adds a notification, in place of the one of the same application with the same identifier for the same system.
     mutating func put(_ entry: Entry) throws(NotificationError) {
@@ -109,6 +173,8 @@ struct Outbox {
         }
         self.entries[entry.key] = entry
         self.ownPauses[entry.key] = nil
+        self.problems[entry.key] = nil
+        self.ended.removeAll { $0.entry.key == entry.key }
     }
 
     /// Takes over what an earlier process has stored.
@@ -117,6 +183,7 @@ struct Outbox {
     @discardableResult
     mutating func remove(_ key: Key) -> Entry? {
         self.ownPauses[key] = nil
+        self.problems[key] = nil
         return self.entries.removeValue(forKey: key)
     }
 
@@ -160,17 +227,19 @@ struct Outbox {
     mutating func sent(_ entry: Entry, _ outcome: Outcome, _ now: Instant) -> Bool {
         let system = entry.key.system
         self.sending[system] = nil
-        guard outcome == .taken || outcome == .refused else {
+        let isPresent = self.entries[entry.key] == entry
+        switch outcome {
+        case .unreachable:
             self.pauses[system] = Pause(after: self.pauses[system], now)
-            if outcome == .postponed, self.entries[entry.key] == entry {
-                self.ownPauses[entry.key] = Pause(after: self.ownPauses[entry.key], now)
-            }
-            return false
+        case .postponed:
+            self.pauses[system] = Pause(after: nil, now)
+            if isPresent { self.ownPauses[entry.key] = Pause(after: self.ownPauses[entry.key], now) }
+        case .taken, .refused:
+            self.pauses[system] = nil
+            if isPresent { self.remove(entry.key) }
+            return isPresent
         }
-        self.pauses[system] = nil
-        guard self.entries[entry.key] == entry else { return false }
-        self.remove(entry.key)
-        return true
+        return false
     }
 
     /// The time at which something that was not delivered is tried again; `nil` if nothing is.

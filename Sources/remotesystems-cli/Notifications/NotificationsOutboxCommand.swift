@@ -10,11 +10,15 @@ import UserNotifications
 struct NotificationsOutboxCommand: Subcommand {
     static let configuration = CommandConfiguration(
         commandName: "outbox",
-        abstract: "List or delete the notifications of this system that wait for systems that are away.",
+        abstract: "List or delete this system's notifications for systems that are away.",
         usage: "remotesystems notifications outbox [--delete <id>] ... [<options>]",
         discussion: """
             'remotesystems notify --later' puts them there. Each is sent when its system is back, and given up after \
-            30 days or its own expiration. Prints the date, the id and the texts of each, the oldest first.
+            30 days or its own expiration. Prints the date, the id and the texts of each, the oldest first, and why \
+            the last attempt has failed.
+
+            One that was refused or withheld, that has lost a file, or whose time was over, is listed with the reason \
+            for a day, or until the daemon ends.
 
             Exit status: 1 if there is none, or if none was deleted.
             """
@@ -47,7 +51,7 @@ struct NotificationsOutboxCommand: Subcommand {
             return count > 0
         }
         guard !list.isEmpty else {
-            output.note("No notification waits for a system that is away.")
+            output.note("No notification waits for a system that is away, and none has failed within a day.")
             return false
         }
         let account = RemoteSystemsAccount(self.options.configuration(self.common))
@@ -61,6 +65,9 @@ struct NotificationsOutboxCommand: Subcommand {
             let id = posted.notification.request.identifier
             try output.line("\(LocalTime.text(posted.date))  \(id)  \(texts)  (for \(place))".printable)
             for line in content.attachmentLines { try output.line(line.printable) }
+            if let problem = posted.problem {
+                try output.line("    \(posted.isWaiting ? "Waits" : "Ended"): \(problem)".printable)
+            }
         }
         return true
     }
@@ -94,6 +101,8 @@ private struct PostedOutput: Encodable {
     let system: String?
     let date: Date
     let expires: Date
+    let isWaiting: Bool
+    let problem: String?
 
     init(_ posted: PostedNotification, system: String?) {
         self.id = posted.notification.request.identifier
@@ -105,5 +114,7 @@ private struct PostedOutput: Encodable {
         self.system = system
         self.date = posted.date
         self.expires = posted.expires
+        self.isWaiting = posted.isWaiting
+        self.problem = posted.problem
     }
 }

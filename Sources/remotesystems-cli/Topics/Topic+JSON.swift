@@ -144,7 +144,8 @@ extension Topic {
           deleted                notifications
                                  history outbox
           posted                 notifications  id title body application systemID
-                                 outbox         system date expires
+                                 outbox         system date expires isWaiting
+                                                problem
           permission             notifications  permission systemID system application
                                  permit         perHour
           refused                notifications  systemID application denied limited
