@@ -65,6 +65,9 @@ public struct NotificationError: Error, Sendable, Hashable, CustomStringConverti
         self.field = field
     }
 
+    /// Whether the same request may succeed in a moment.
+    var canRetry: Bool { self.code == .rateLimited }
+
     /// The place of the failure and the message.
     public var description: String { self.field.map { "\($0): \(self.message)" } ?? self.message }
 

@@ -285,6 +285,9 @@ import Testing
                 let error = await #expect(throws: RemoteSystemError.self) { try await newest.read() }
                 let message = error?.message ?? ""
                 #expect(message.contains("this sender sends the most. Try again"), "\(message)")
+                // So that the sender repeats it, and does not leave out the file.
+                let code = error?.failureCode.flatMap(NotificationMessage.code(ofFailure:))
+                #expect(code == .rateLimited && error?.canRetry == true)
                 try await receiving.stage.eventually("nothing of it is left") {
                     (try? files.kept.count(where: { $0.hasPrefix("incoming-") })) == streams.count
                 }

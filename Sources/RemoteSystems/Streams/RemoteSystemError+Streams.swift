@@ -23,7 +23,15 @@ extension RemoteSystemError {
             case .network: .network
             case .remote: .remote
             }
-        self.init(code, error.message, side: side, canRetry: error.canRetry, outcome: .unknown, cause: error)
+        self.init(
+            code,
+            error.message,
+            side: side,
+            canRetry: error.canRetry,
+            outcome: .unknown,
+            failureCode: error.code == .abortedByPeer ? error.failureCode : nil,
+            cause: error
+        )
     }
 
     /// Runs code that uses a stream, and converts its errors to ``RemoteSystemError``.

@@ -171,4 +171,9 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
     public func abort(_ reason: String = "The other side gave the stream up.") {
         self.stream.abort(WireFailure(reason, code: .streamCancelled))
     }
+
+    /// Aborts the stream as ``abort(_:)``, with a code of a service.
+    package func abort(_ reason: String, code: String, canRetry: Bool) {
+        self.stream.abort(WireFailure(reason, codeText: code, canRetry: canRetry))
+    }
 }

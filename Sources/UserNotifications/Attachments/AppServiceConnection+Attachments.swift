@@ -87,6 +87,11 @@ extension AppServiceConnection {
 }
 
 extension RemoteSystemStream {
+    /// Aborts the stream of a file with the code of a refusal.
+    func abort(_ error: NotificationError) {
+        self.abort(error.message, code: NotificationMessage.failureCode(error.code), canRetry: error.canRetry)
+    }
+
     /// Aborts the stream when the time is over, unless the task is cancelled before.
     func abort(after limit: Duration, _ clock: FeatureClock, _ reason: String) -> Task<Void, Never> {
         let end = clock.now + limit

@@ -33,7 +33,6 @@ extension NotificationReceiver {
         do {
             try await attachmentDirectory.create()
             let offer = try connection.offerStream()
-            self.endingUploads[upload.number] = { _ in offer.withdraw() }
             _ = self.clock.task { await self.receive(upload, offer, attachmentDirectory) }
             return ["Ticket": offer.ticket]
         } catch {
@@ -48,14 +47,19 @@ extension NotificationReceiver {
         _ byteCount: Int64,
         for sender: NotificationSender
     ) throws(NotificationError) -> AttachmentTable.Upload? {
-        let holder = AttachmentTable.Holder(sender)
-        let upload = try self.attachments.begin(digest, byteCount, of: holder, self.clock.now)
-        for (number, end) in self.endingUploads where self.attachments.uploads[number] == nil { end(Self.lostPlace) }
+        let before = self.attachments.uploads.keys
+        let upload = try self.attachments.begin(digest, byteCount, of: AttachmentTable.Holder(sender), self.clock.now)
+        // One whose sender has not opened its stream yet learns it when it does.
+        for number in before where self.attachments.uploads[number] == nil {
+            self.uploadStreams[number]?.abort(Self.lostPlace)
+        }
         return upload
     }
 
-    private static let lostPlace =
+    private static let lostPlace = NotificationError(
+        .rateLimited,
         "Too many attachments are received now, and this sender sends the most. Try again in a moment."
+    )
 
     /// Forgets a file that is here already if another program of the user has changed or removed it. It is received
     /// again then, also for the notifications that have it. A file that cannot be read now stays; one of an earlier
@@ -82,14 +86,12 @@ extension NotificationReceiver {
     ) async {
         var stream: RemoteSystemStream?
         let path = directory.incomingPath(upload.number)
-        defer { self.endingUploads[upload.number] = nil }
+        defer { self.uploadStreams[upload.number] = nil }
         do {
             let opened = try await offer.opened()
             stream = opened
-            self.endingUploads[upload.number] = { opened.abort($0) }
-            guard self.attachments.uploads[upload.number] != nil else {
-                throw NotificationError(.rateLimited, Self.lostPlace)
-            }
+            self.uploadStreams[upload.number] = opened
+            guard self.attachments.uploads[upload.number] != nil else { throw Self.lostPlace }
             let limit = opened.abort(
                 after: AttachmentTable.waitingTime,
                 self.clock,
@@ -102,7 +104,7 @@ extension NotificationReceiver {
         } catch {
             self.attachments.fail(upload)
             let reason = (error as? NotificationError)?.message ?? "\(error)"
-            stream?.abort(reason)
+            (error as? NotificationError).map { stream?.abort($0) } ?? stream?.abort(reason)
             await directory.remove([path, "\(path).thumbnail"])
             self.logger.info("An attachment was not received", metadata: ["reason": "\(reason)"])
         }

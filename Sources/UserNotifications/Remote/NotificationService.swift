@@ -17,7 +17,7 @@ struct NotificationService: AppServiceProvider {
             throw AppServiceFailure(
                 "\(error)",
                 code: NotificationMessage.failureCode(error.code),
-                canRetry: error.code == .rateLimited
+                canRetry: error.canRetry
             )
         }
     }
