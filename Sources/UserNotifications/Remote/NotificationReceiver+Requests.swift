@@ -74,6 +74,7 @@ extension NotificationReceiver {
         // A later one with the same identifier waited for its trigger.
         let pending = PendingNotifications.Key(sender: sender, identifier: notification.request.identifier)
         let replaced = self.pending.remove(pending)
+        let displaced = self.received.takeDisplaced()
         // It is shown even if it cannot be stored.
         await self.commitOrLog { () throws(NotificationError) in
             let removal = replaced.map {
@@ -82,8 +83,9 @@ extension NotificationReceiver {
             // The other systems remove what it replaces. They may not receive the new one.
             let replaced = [earlier].compactMap(\.self).filter { $0.stateKey != entry.stateKey }
             return try self.arrival(of: entry) + [removal].compactMap(\.self) + self.settle(replaced, .withdrawn)
+                + self.changes(ending: displaced, .expired)
         }
-        await self.endDisplaced()
+        await self.close(displaced: displaced)
         var delivery = readyBy == nil ? await self.show(entry) : await self.showExtended(entry)
         let category = self.unknownCategory(of: notification, sender).map {
             "It has no actions: the category '\($0)' was not sent along, and has no view here."

@@ -149,12 +149,14 @@ extension NotificationReceiver {
         }
         self.countForLimits(of: sender)
         self.reportDelivery(entry)
+        let displaced = self.received.takeDisplaced()
         // Together, so that it is neither lost nor delivered again. It is shown even if it cannot be stored: late or
         // twice is better than never.
         await self.commitOrLog { () throws(NotificationError) in
             [try Self.change(after: due)] + (try self.arrival(of: entry))
+                + (try self.changes(ending: displaced, .expired))
         }
-        await self.endDisplaced()
+        await self.close(displaced: displaced)
         _ = await self.show(entry)
     }
 

@@ -34,8 +34,8 @@ package actor NotificationReceiver: Service {
     let imageScaler: (any ImageScaler)?
     var badges = Badges()
     var attachments = AttachmentTable()
-    /// Ends the uploads of other systems for a reason, by their numbers.
-    var endingUploads: [UInt64: @Sendable (String) -> Void] = [:]
+    /// The open streams of the files that other systems send, by the numbers of the uploads.
+    var uploadStreams: [UInt64: RemoteSystemStream] = [:]
     /// A file that comes again while it is removed stays.
     var attachmentCalls = SerialCalls()
     var imageTurns = ImageTurns()
@@ -259,9 +259,9 @@ package actor NotificationReceiver: Service {
         for entry in entries { await self.close(entry) }
     }
 
-    /// Moves the messages that have left the list for new notifications to the history.
-    func endDisplaced() async {
-        let displaced = self.received.takeDisplaced()
-        if !displaced.isEmpty { await self.end(displaced, .expired) }
+    /// Closes messages that have left the list for a notification, after both were stored.
+    func close(displaced entries: [ReceivedNotifications.Entry]) async {
+        for entry in entries { self.report(.expired, entry) }
+        for entry in entries { await self.close(entry) }
     }
 }

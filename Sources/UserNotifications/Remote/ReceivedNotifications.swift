@@ -33,8 +33,8 @@ struct ReceivedNotifications {
         /// The number of the notification that was given to the presenter last. What the user does concerns that one.
         var presentedNumber: UInt64?
 
-        /// Whether it leaves the list when its place is needed: a message that takes no answer, and that the user has
-        /// seen.
+        /// Whether it leaves the list when its place is needed: a message that takes no answer, and that was read or
+        /// whose time on the screen is over.
         var givesWay: Bool {
             self.notification.isOneWay && self.notification.category?.actions.isEmpty ?? true
                 && (self.isOver || self.isRead) && self.snoozedUntil == nil
@@ -81,8 +81,6 @@ struct ReceivedNotifications {
     private var counts: [NotificationSender.Kind: KeyedLimiter<String>] = [:]
     private(set) var lastNumber: UInt64 = 0
     private var quota: SenderQuota
-    /// The keys of what was seen, among them those of all that ``Entry/givesWay``: a flood searches few.
-    private var seen: Set<String> = []
     /// The messages that have left the list for new notifications, until they are taken.
     private var displaced: [Entry] = []
 
@@ -115,13 +113,12 @@ struct ReceivedNotifications {
 
     private static let noEntries = KeyedLimiter<String>(total: Self.max, perKey: Self.maxPerSystem, sharesOfFree: 2)
 
-    /// Makes room for a notification. If there is none, the oldest messages that the user has seen leave the list: one
-    /// of the sender, or those of others if it has none.
+    /// Makes room for a notification. If there is none, the oldest messages that give way leave the list: one of the
+    /// sender, or those of others if it has none.
     private mutating func makeRoom(for sender: NotificationSender) throws(NotificationError) {
         var counts = self.counts[sender.kind] ?? Self.noEntries
         guard counts.capacity(for: sender.quotaHolder) != .free else { return }
-        let seen = self.seen.compactMap { self.entries[$0] }
-            .filter { $0.sender.kind == sender.kind && $0.givesWay }
+        let seen = self.entries.values.filter { $0.sender.kind == sender.kind && $0.givesWay }
             .sorted { $0.number < $1.number }
         var leaving = seen.filter { $0.sender.quotaHolder == sender.quotaHolder }.prefix(1)
         if leaving.isEmpty {
@@ -195,7 +192,6 @@ struct ReceivedNotifications {
         }
         self.entries[entry.key] = entry
         self.keys[sender, default: [:]][notification.request.identifier] = entry.key
-        if entry.isRead { self.seen.insert(entry.key) }
         return entry
     }
 
@@ -216,7 +212,6 @@ struct ReceivedNotifications {
         self.entries[entry.key] = entry
         self.keys[entry.sender, default: [:]][identifier] = entry.key
         self.counts[entry.sender.kind, default: Self.noEntries].add(1, for: entry.sender.quotaHolder)
-        if entry.isOver || entry.isRead { self.seen.insert(entry.key) }
     }
 
     /// No number up to this one is given again.
@@ -260,7 +255,6 @@ struct ReceivedNotifications {
         guard self.entries[key] != nil else { return nil }
         self.entries[key]?.isShown = false
         self.entries[key]?.isOver = true
-        self.seen.insert(key)
         return self.entries[key]
     }
 
@@ -278,7 +272,6 @@ struct ReceivedNotifications {
         }
         guard changed != entry else { return nil }
         self.entries[key] = changed
-        if changed.isRead { self.seen.insert(key) }
         return changed
     }
 
@@ -317,7 +310,6 @@ struct ReceivedNotifications {
     @discardableResult
     mutating func remove(_ key: String) -> Entry? {
         guard let entry = self.entries.removeValue(forKey: key) else { return nil }
-        self.seen.remove(key)
         self.keys[entry.sender]?[entry.notification.request.identifier] = nil
         if self.keys[entry.sender]?.isEmpty == true { self.keys[entry.sender] = nil }
         self.counts[entry.sender.kind]?.leave(entry.sender.quotaHolder)
