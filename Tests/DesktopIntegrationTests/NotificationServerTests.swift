@@ -336,6 +336,25 @@ extension DesktopTests {
             }
         }
 
+        @Test func `messages that came while the session was locked are all shown after that, as others end`()
+            async throws
+        {
+            try await OneDesktop.with(server: "expire", login: "locked") { desktop in
+                let titles = (1...5).map { "Build \($0)" }
+                for title in titles {
+                    let sending = try desktop.ask(["--title", title])
+                    #expect(try await sending.exit(within: .seconds(60)) == 0)
+                }
+                #expect(!desktop.server.lines.contains { $0.contains("Build ") })
+                try #require(desktop.lock).send(SIGUSR1)
+                for title in titles.dropFirst() { _ = try await desktop.notified(title) }
+                #expect(!desktop.server.lines.contains { $0.contains("Build 1") })
+                // The time of one is over.
+                desktop.server.send(SIGUSR1)
+                _ = try await desktop.notified("Build 1")
+            }
+        }
+
         @Test func `doctor names the server and what it lacks, and a store that was replaced`() async throws {
             try await OneDesktop.with(server: "reply") { desktop in
                 let first = try await desktop.doctor()

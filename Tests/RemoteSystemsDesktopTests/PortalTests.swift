@@ -144,7 +144,7 @@ import ValueSets
         }
         let steps = table.nextSteps()
         #expect(steps.count == NotificationScreen.max)
-        #expect(!table.isNewest(Self.notification("0")))
+        #expect(!table.hasPlace(Self.notification("0")))
         table.closeAll()
         let removals = table.nextSteps()
         #expect(removals.count == NotificationScreen.max)

@@ -12,6 +12,22 @@ struct NotificationScreen {
     /// notifications that wait for a response.
     static let (maxOfSender, max) = (4, 16)
 
+    /// Whose places a notification takes, and which: those of a system, whose applications are only claimed, or of an
+    /// application of this system. Two systems may have one name.
+    private struct Share: Hashable {
+        let systemID: String?
+        let application: String?
+        /// Whether they are the places of what waits for a response.
+        let waits: Bool
+
+        init(_ notification: PresentedNotification) {
+            self.systemID = notification.systemID
+            self.application =
+                notification.systemID == nil ? notification.desktopEntry ?? notification.applicationName : nil
+            self.waits = notification.waitsForResponse
+        }
+    }
+
     /// All notifications, in the order of their arrival.
     private var notifications: [PresentedNotification] = []
 
@@ -52,17 +68,16 @@ struct NotificationScreen {
     /// critical ones before questions. One sender cannot fill the screen.
     static func shown(of notifications: [PresentedNotification]) -> [PresentedNotification] {
         let newest = notifications.reversed()
-        var ofSenders: [[String?]: Int] = [:]
+        var ofSenders: [Share: Int] = [:]
         var ofAll: [Bool: Int] = [:]
         var kept: Set<String> = []
         for notification in newest.filter(\.isCritical) + newest.filter({ !$0.isCritical }) {
-            let waits = notification.waitsForResponse
-            let sender = notification.screenSender + [waits ? "waits" : nil]
-            guard ofSenders[sender, default: 0] < Self.maxOfSender, ofAll[waits, default: 0] < Self.max else {
+            let share = Share(notification)
+            guard ofSenders[share, default: 0] < Self.maxOfSender, ofAll[share.waits, default: 0] < Self.max else {
                 continue
             }
-            ofSenders[sender, default: 0] += 1
-            ofAll[waits, default: 0] += 1
+            ofSenders[share, default: 0] += 1
+            ofAll[share.waits, default: 0] += 1
             kept.insert(notification.identifier)
         }
         return notifications.filter { kept.contains($0.identifier) }
@@ -76,11 +91,5 @@ extension PresentedNotification {
     fileprivate var waitsForResponse: Bool {
         let actions = self.category?.actions ?? []
         return self.isCritical || actions.contains { $0.identifier != .openCard && $0.identifier != .snooze }
-    }
-
-    /// The holder of places: a system, whose applications are only claimed, or an application of this system. Two
-    /// systems may have one name.
-    fileprivate var screenSender: [String?] {
-        self.systemID.map { [$0, nil] } ?? [nil, self.desktopEntry ?? self.applicationName]
     }
 }

@@ -29,6 +29,8 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
         var isLocked: Bool?
         /// The identifiers of the notifications that the server has shown in their present content.
         var confirmed: Set<String> = []
+        /// Those that the server has shown while the session was not locked.
+        private var seen: Set<String> = []
         /// The last call of ``show(_:)`` that waits for the server, by the notification's identifier. `nil` in the
         /// stream: the server shows it.
         var waiting: [String: AsyncStream<String?>.Continuation] = [:]
@@ -55,19 +57,38 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
             return self.notification(newest, isLocked) == notification
         }
 
+        /// The server shows a notification.
+        mutating func confirm(_ identifier: String) {
+            self.confirmed.insert(identifier)
+            if self.isLocked == false { self.seen.insert(identifier) }
+        }
+
+        /// The server does not show a notification, or not in its present content.
+        mutating func refute(_ identifier: String) {
+            self.confirmed.remove(identifier)
+            self.seen.remove(identifier)
+        }
+
+        mutating func setLocked(_ isLocked: Bool) {
+            self.isLocked = isLocked
+            // Its user is back.
+            if !isLocked { self.seen.formUnion(self.screen.shown.map(\.identifier).filter(self.confirmed.contains)) }
+        }
+
         /// The screen shows a notification no longer, and is not to show it again.
         mutating func remove(_ identifier: String) {
             self.screen.remove(identifier)
-            self.confirmed.remove(identifier)
+            self.refute(identifier)
         }
 
-        /// Removes the messages whose places newer ones have taken.
+        /// Removes the messages that were seen and whose places newer ones have taken. The others are shown as these
+        /// end.
         ///
         /// - Returns: their identifiers.
         mutating func removeDisplaced() -> [String] {
-            let confirmed = self.confirmed
-            let displaced = self.screen.removeDisplaced { confirmed.contains($0) }
-            self.confirmed.subtract(displaced)
+            let seen = self.seen
+            let displaced = self.screen.removeDisplaced { seen.contains($0) }
+            for identifier in displaced { self.refute(identifier) }
             return displaced
         }
     }
@@ -128,7 +149,7 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
         self.update { state in
             if state.screen[notification.identifier] != notification {
                 state.screen.insert(notification)
-                state.confirmed.remove(notification.identifier)
+                state.refute(notification.identifier)
             }
             guard state.screen.shown.contains(notification) else {
                 _ = waiting.yield("Too many notifications are shown at the same time.")
@@ -159,11 +180,7 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
     private func ended(_ notification: DesktopNotification, _ reason: String?) {
         self.state.withLock { state -> AsyncStream<String?>.Continuation? in
             guard state.isCurrent(notification) else { return nil }
-            if reason != nil {
-                state.confirmed.remove(notification.key)
-            } else {
-                state.confirmed.insert(notification.key)
-            }
+            reason == nil ? state.confirm(notification.key) : state.refute(notification.key)
             // Newer ones may have taken its place meanwhile.
             self.reportDisplaced(&state)
             return state.waiting.removeValue(forKey: notification.key)
@@ -262,7 +279,7 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
             }
             if isCurrent { self.feed.yield(.closed(identifier: key, reason: byUser ? .dismissed : .expired)) }
         case .locked(let isLocked):
-            self.update { $0.isLocked = isLocked }
+            self.update { $0.setLocked(isLocked) }
         }
     }
 

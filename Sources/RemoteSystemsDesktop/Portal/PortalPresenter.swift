@@ -90,7 +90,7 @@ public final class PortalPresenter: NotificationPresenter, Service {
             let identifier = notification.identifier
             if state.loop == nil {
                 _ = waiting.yield("There is no session bus with a desktop portal.")
-            } else if !state.table.isNewest(notification) {
+            } else if !state.table.hasPlace(notification) {
                 _ = waiting.yield("Too many notifications are shown at the same time.")
             } else if state.table.isSent(notification), state.waiting[identifier] == nil {
                 _ = waiting.yield(nil)

@@ -32,7 +32,7 @@ struct PortalTable {
     mutating func forget(_ number: UInt64) { self.sent = self.sent.filter { $0.value.number != number } }
 
     /// Whether a notification has a place on the screen.
-    func isNewest(_ notification: PresentedNotification) -> Bool { self.screen.shown.contains(notification) }
+    func hasPlace(_ notification: PresentedNotification) -> Bool { self.screen.shown.contains(notification) }
 
     /// Whether the portal was asked to show exactly this.
     func isSent(_ notification: PresentedNotification) -> Bool {
