@@ -51,9 +51,10 @@ struct NewestListRecord {
         }
     }
 
-    /// Records a position, unless a newer one is recorded.
+    /// Records a position, unless a newer one is recorded. The same one is written again: the date of its file says
+    /// that the directory is in use.
     func raise(to position: TrustPosition) {
-        if let present = self.position, present >= position { return }
+        if let present = self.position, present > position { return }
         self.replace(by: position)
     }
 
@@ -61,17 +62,19 @@ struct NewestListRecord {
     ///
     /// - Parameter position: `nil` if the account has no revocation list.
     func replace(by position: TrustPosition?) {
-        guard let position else {
-            try? FileManager.default.removeItem(atPath: "\(self.directory)/\(self.name)")
-            return
-        }
+        guard let position else { return self.remove() }
         do throws(IdentityError) {
             guard let bytes = try? JSONEncoder().encode(position) else { return }
             let directory = try SecretDirectory.make(path: self.directory)
             try directory.replace(self.name, Array(bytes))
-        } catch {}
+        } catch {
+            // A record of a newer list would refuse the account that replaces another one.
+            self.remove()
+        }
         self.removeOldest()
     }
+
+    private func remove() { try? FileManager.default.removeItem(atPath: "\(self.directory)/\(self.name)") }
 
     /// A user may have any number of state directories, for example of tests.
     private func removeOldest() {

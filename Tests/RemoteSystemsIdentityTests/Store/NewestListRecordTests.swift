@@ -61,6 +61,27 @@ import Testing
         #expect(!names.contains("newest-list-8.json") && names.contains("newest-list-9.json"))
     }
 
+    @Test func `the record of a directory that is used stays, however old its list is`() throws {
+        let position = TrustPosition(root: 1, number: 7)
+        let record = try #require(try self.record())
+        record.raise(to: position)
+        let own = try #require(try FileManager.default.contentsOfDirectory(atPath: self.cache).first)
+        let old: [FileAttributeKey: Any] = [.modificationDate: Date(timeIntervalSince1970: 1)]
+        try FileManager.default.setAttributes(old, ofItemAtPath: "\(self.cache)/\(own)")
+        for number in 0..<NewestListRecord.maxRecords {
+            let path = "\(self.cache)/newest-list-\(number).json"
+            try Data().write(to: URL(filePath: path))
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSince1970: Double(2 + number))],
+                ofItemAtPath: path
+            )
+        }
+        record.raise(to: position)
+        let other = try #require(try self.record(of: SystemID.any()))
+        other.raise(to: position)
+        #expect(record.position == position && other.position == position)
+    }
+
     @Test func `each system and each copy of the directory has a record of its own, for its owner alone`() throws {
         let position = TrustPosition(root: 1, number: 7)
         try #require(try self.record()).raise(to: position)
