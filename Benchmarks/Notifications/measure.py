@@ -11,10 +11,12 @@ remotesystems), a session bus, and a notification server in this process. ROUNDS
 
 bare     a program calls Notify; the server has the call
 added    a program adds a notification over the daemon's D-Bus interface; the server has the call of the daemon
+due      a program adds one that is due in half a second; the server has the call that long after its date
 remote   a program of the first system calls Notify; the server of the second system has the mirrored notification. The
          daemon of the first system opens a connection for it
 gone     the user dismisses that mirrored notification on the second system; the server of the first one is asked to
          close the program's own
+ended    the user dismisses on the second system what all systems have; the server of the first one is asked to close it
 command  the command lists what waits on the first system: its start, and a request to the daemon
 notify   the command sends a notification to the second system, whose server has it
 offered  a program of the first system offers an activity over D-Bus; the server of the second system has the
@@ -71,13 +73,15 @@ XML = """
 """
 LIMIT = 60
 HISTORY = 10_000
+# The seconds until a notification of "due" is shown.
+DELAY = 0.5
 # What a figure is compared with.
-BASES = {"added": "bare", "remote": "bare", "gone": "bare", "notify": "command", "busy": "answered"}
+BASES = {"added": "bare", "due": "bare", "remote": "bare", "gone": "bare", "notify": "command", "busy": "answered"}
 BASES |= {"history": "waiting"}
 # The largest medians in milliseconds. Those of OVER are of the differences.
 GOALS = {"added": 15, "remote": 30, "gone": 30, "notify": 30, "answered": 30, "busy": 5, "list": 10, "history": 10}
-GOALS |= {"hand-off": 1000}
-OVER = {"added", "notify", "busy", "history"}
+GOALS |= {"due": 15, "ended": 30, "hand-off": 1000}
+OVER = {"added", "due", "notify", "busy", "history"}
 
 
 class Desktop:
@@ -275,7 +279,7 @@ def create_account(first, second):
 
 
 def measure(first, second, rounds):
-    times = {"bare": [], "added": [], "remote": [], "gone": [], "command": [], "notify": []}
+    times = {"bare": [], "added": [], "due": [], "remote": [], "gone": [], "command": [], "notify": []}
     target = second.system_id()
     first.ask_daemon("Register", GLib.Variant("(ss)", ("org.example.bench", "Bench")))
     # The daemons follow their buses and find each other, and everything was used once.
@@ -289,6 +293,11 @@ def measure(first, second, rounds):
         options = GLib.Variant("(sssa(ss)a{sv})", (f"{number}", f"added {number}", "", [], {}))
         first.ask_daemon("Add", options)
         times["added"].append(first.wait(f"added {number}")[0] - begun)
+
+        begun = time.monotonic_ns()
+        later = {"delay": GLib.Variant("d", DELAY)}
+        first.ask_daemon("Add", GLib.Variant("(sssa(ss)a{sv})", ("due", f"due {number}", "", [], later)))
+        times["due"].append(first.wait(f"due {number}")[0] - begun - int(DELAY * 1e9))
 
         begun = first.notify(f"remote {number}")
         shown, there = second.wait(f"remote {number}")
@@ -307,6 +316,20 @@ def measure(first, second, rounds):
         times["notify"].append(second.wait(f"notify {number}")[0] - begun)
         # One notification every four seconds is mirrored for good.
         time.sleep(0.3)
+    return times
+
+
+def measure_everywhere(first, second, rounds):
+    times = {"ended": []}
+    for number in range(rounds):
+        title = f"everywhere {number}"
+        first.run_command("notify", "--all", "--search-time", "0.5", "--id", "everywhere", "--title", title)
+        here, there = first.wait(title)[1], second.wait(title)[1]
+        # Both systems know by then that the other one has it.
+        time.sleep(0.2)
+        begun = time.monotonic_ns()
+        second.emit_closed(there, 2)
+        times["ended"].append(first.wait(f"closed {here}")[0] - begun)
     return times
 
 
@@ -423,6 +446,7 @@ def main():
         desktops[1].start_daemon({"REMOTE_SYSTEMS_HOST_NOTIFY_OFFERS": "true"})
         missed = report(measure(*desktops, rounds), rounds)
         missed += report(measure_hand_off(*desktops, rounds), rounds)
+        missed += report(measure_everywhere(*desktops, rounds), rounds)
         second = desktops[1]
         second.stop_daemon()
         fill_history(second)

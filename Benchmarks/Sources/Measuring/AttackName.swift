@@ -28,11 +28,12 @@ package enum AttackName: String, Codable, CaseIterable, Sendable {
     /// Announcements with tags of the discovery key that a revoked system knows.
     case formerTags = "former-tags"
 
-    /// Whether a server without discovery can be attacked, too.
-    package var concernsConnectionsOnly: Bool {
+    /// Whether a bare server can be attacked in the same way, too: as much work with connections and messages.
+    package var hasControl: Bool {
         switch self {
-        case .silentConnections, .handshakes, .foreignHellos, .halfMessages, .requests: true
-        case .descriptions, .keyedRequests, .renewals, .referrals, .joiningPort, .announcements, .formerTags: false
+        case .silentConnections, .handshakes, .foreignHellos, .halfMessages, .requests, .keyedRequests, .joiningPort:
+            true
+        case .descriptions, .renewals, .referrals, .announcements, .formerTags: false
         }
     }
 }

@@ -52,9 +52,11 @@ struct Attacker: Sendable {
         case .handshakes: try await connect(AttackerIdentity(nil, against: contestant))
         case .foreignHellos: try await connect(AttackerIdentity(foreign(), against: contestant))
         case .halfMessages: try await holdHalf(AttackerIdentity(member, against: contestant))
-        case .requests: try await sendRequests()
+        case .requests: try await sendRequests(lines: Self.lines)
         case .descriptions: try await changeDescriptions()
-        case .keyedRequests: try await sendKeyedRequests()
+        case .keyedRequests:
+            // A bare server knows no keys.
+            try await contestant == .ours ? sendKeyedRequests() : sendRequests(lines: 1)
         case .renewals:
             let identity = try AttackerIdentity(member, against: contestant, service: "remote-systems.presence")
             try await connect(identity, sending: AttackerIdentity.renewals(of: member, count: Self.inFlight))
@@ -117,12 +119,12 @@ struct Attacker: Sendable {
         }
     }
 
-    private func sendRequests() async throws {
+    private func sendRequests(lines: Int) async throws {
         var setup = setup
         if contestant == .ours { setup.directory += "/system-\(Systems.member)" }
         let caller = try await bench.contestant(contestant).caller(setup)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<Self.lines {
+            for _ in 0..<lines {
                 let line = try await caller.open()
                 group.addTask {
                     while true {

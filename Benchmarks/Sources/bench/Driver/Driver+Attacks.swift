@@ -33,7 +33,7 @@ extension Driver {
             for attack in AttackName.allCases {
                 progress("under \(attack.rawValue)")
                 do {
-                    if attack.concernsConnectionsOnly {
+                    if attack.hasControl {
                         report.attacks.append(
                             try measure(attack, on: .rawTLS, port: Int(raw.server.address) ?? 0, raw.caller, nil, &next)
                         )
