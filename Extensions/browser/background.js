@@ -13,6 +13,7 @@ let port = null;
 let retryDelay = 1_000;
 /** What the program was told last, as JSON. */
 let reported = "";
+let reportedURL = null;
 let pendingReport = null;
 /** What the popup shows. */
 const state = { isConnected: false, offers: [], problem: "", page: "", isHandedOver: false };
@@ -112,7 +113,9 @@ function report() {
     if (!port || !state.isConnected || text === reported) return;
     reported = text;
     port.postMessage(message);
-    if (state.page) change(NO_PAGE);
+    // A page may change its title while the user is on it.
+    if (state.page && message.url !== reportedURL) change(NO_PAGE);
+    reportedURL = message.url;
   }, 150);
 }
 

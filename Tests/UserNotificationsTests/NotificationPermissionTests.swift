@@ -168,7 +168,7 @@ import ValueSets
             let second = try await Self.code(ReceivingSystem.question("second"), over: connection)
             #expect(second == nil)
             let third = try await Self.code(ReceivingSystem.question("third"), over: connection)
-            #expect(third == "org.remotesystems.notifications.not-authorized")
+            #expect(third == "org.remotesystems.notifications.rate-limited")
             await connection.close()
         }
     }
@@ -191,7 +191,7 @@ import ValueSets
                 #expect(result == nil)
             }
             let third = try await code(ReceivingSystem.question("3"))
-            #expect(third == "org.remotesystems.notifications.not-authorized")
+            #expect(third == "org.remotesystems.notifications.rate-limited")
             #expect(receiving.screen.shown.map(\.content.interruptionLevel) == [.passive, .passive])
             try await receiver.set(.denied, for: subject)
             let denied = try await code(ReceivingSystem.question("4"))

@@ -77,7 +77,8 @@ final class ActivityReceiver: Sendable {
         guard self.permissions.now.receiving else {
             throw ContinuationError(
                 .disabled,
-                "This application's hand-off from other systems is switched off.",
+                "Continuing activities of other systems is switched off here, for this application or for all. "
+                    + "'remotesystems activities settings' shows and changes it.",
                 side: .local
             )
         }

@@ -33,12 +33,15 @@ extension NotificationReceiver {
 
     /// Checks the limits of the user before a notification is accepted.
     ///
-    /// - Throws: ``NotificationError`` with `notAuthorized` if one is reached.
+    /// - Throws: ``NotificationError`` with `rateLimited` if one is reached.
     func checkLimits(of sender: NotificationSender) throws(NotificationError) {
         guard let limit = self.hourly.reached(self.permissions.limits(of: sender), self.clock.now) else { return }
         self.refusals.count(.limited, of: sender)
         let user = sender.isLocal ? "The user" : "The user of that system"
-        throw NotificationError(.notAuthorized, "\(user) permits \(limit) of these notifications an hour.")
+        throw NotificationError(
+            .rateLimited,
+            "\(user) permits \(limit) of these notifications an hour. Try again within an hour."
+        )
     }
 
     /// Counts a notification for the limits of the user. It was accepted: the attempts before do not count.

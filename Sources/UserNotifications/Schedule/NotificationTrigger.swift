@@ -41,7 +41,7 @@ public struct NotificationTrigger: Sendable, Hashable {
     ///
     /// - A component that is not set matches any value; hours, minutes and seconds below the finest set component are
     ///   0. `DateComponents(hour: 9)` is every day at 9:00:00.
-    /// - Without a time zone, the system's time zone counts, also after it was changed.
+    /// - Without a time zone, the system's time zone counts, also after the link `/etc/localtime` was changed.
     /// - A time that daylight saving time omits is moved to the next time that exists. A time that occurs twice on a
     ///   day counts once, the first time.
     /// - A day that a month or a year does not have is omitted: day 31 occurs in seven months, 29 February in leap

@@ -90,7 +90,8 @@ struct PendingNotifications {
             case .fullForKey:
                 throw NotificationError(
                     .tooManyPending,
-                    "The application has \(Self.max) pending notifications. Remove one, or add this one later."
+                    "The application '\(sender.application)' has \(Self.max) pending notifications. Remove one, or add "
+                        + "this one later. 'remotesystems notifications pending' lists them."
                 )
             case .full:
                 throw NotificationError(

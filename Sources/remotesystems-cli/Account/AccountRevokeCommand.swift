@@ -183,7 +183,7 @@ struct AccountRevokeCommand: Subcommand {
             if away.count > 1 { throw Failure.ambiguous(away, among: search) }
             if let only = away.first, only == search.remembered ?? only { return only }
             if let gone = met.first(where: { $0.isRevoked && $0.id == search.remembered ?? $0.id }) { return gone.id }
-            if search.remembered == nil, Self.isOnly(all.filter(self.fits)) {
+            if search.remembered.map({ $0 == identity.systemID }) ?? true, Self.isOnly(all.filter(self.fits)) {
                 throw Failure.ownSystem(self.system, identity)
             }
             let meant = search.remembered.map { " This name meant the system \($0), which was not found." } ?? ""

@@ -39,7 +39,11 @@ struct AccountUnlinkCommand: Subcommand {
             filters: [.authorizationKind(.linked), .account(link.account)]
         )
         do {
-            let reached = link.state == .active ? await Self.connect(watcher) : 0
+            var reached = 0
+            if link.state == .active {
+                output.note("Looking for systems of the other account. The link is active until this has ended.")
+                reached = await Self.connect(watcher)
+            }
             try Task.checkCancellation()
             try account.unlink(link.account)
             if let changed = try account.links().first(where: { $0.account == link.account }) {

@@ -90,6 +90,13 @@ struct ActivitiesContinueCommand: Subcommand {
                 output.note("\(missing) \(what).\(hint)".printable)
                 return false
             }
+            guard !self.print || offer.system.authorizationKind != .linked else {
+                throw Failure(
+                    "misuse",
+                    "The activity is one of a linked account, which hands it over only to an application with the same "
+                        + "publisher. Leave out --print, so that an application of this system continues it."
+                )
+            }
             // The user sees whose activity it is: a copy of its id may have been found first.
             try output.json(OfferOutput(event: "continuing", offer))
             let system = offer.system.idAndName(SystemID.distinctPrefixes(of: offers.map(\.system.id)))

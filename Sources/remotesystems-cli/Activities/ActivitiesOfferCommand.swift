@@ -66,11 +66,14 @@ struct ActivitiesOfferCommand: Subcommand {
 
     func validate() throws {
         try self.applicationID?.checkApplicationID()
-        if let seconds = self.time?.seconds, !(1...86_400).contains(seconds) {
-            throw ValidationError("--for takes 1 to 86400 seconds, not \(seconds).")
+        if let time = self.time, !(1...86_400).contains(time.seconds) {
+            throw ValidationError("--for takes 1 to 86400 seconds, not \(time).")
         }
         guard ActivityTypeName.isValid(self.type) else {
             throw ValidationError("The type of an activity is a reversed domain name, such as com.example.reading.")
+        }
+        if let bytes = self.title?.utf8.count, bytes > 512 {
+            throw ValidationError("--title takes at most 512 bytes, not \(bytes).")
         }
         // The address may contain a password, and is not repeated.
         if let webpage, !["http", "https"].contains(URL(string: webpage)?.scheme?.lowercased()) {
@@ -92,10 +95,17 @@ struct ActivitiesOfferCommand: Subcommand {
         var configuration = RemoteSystemsConfiguration("activities", self.network, self.state, logger: logger)
         // One for each process, since the system that continues the activity must reach this one.
         configuration.applicationID = self.applicationID ?? "remote-systems.command.activities-offer-\(getpid())"
+        let isPermitted = try HandOffSettings.read(configuration).permission(of: configuration.applicationID).sending
         var options = UserActivityHost.Options()
         options.host.displayName = "remotesystems activities offer"
         let host = UserActivityHost(configuration, activityTypes: [], options: options, handler: .closure { _ in })
-        let offering = Offering(host: host, activity: activity, outcome: outcome, output: output)
+        let offering = Offering(
+            host: host,
+            activity: activity,
+            isPermitted: isPermitted,
+            outcome: outcome,
+            output: output
+        )
         try await ServiceGroup(
             configuration: ServiceGroupConfiguration(
                 services: [
@@ -137,14 +147,22 @@ struct ActivitiesOfferCommand: Subcommand {
     private struct Offering: Service {
         let host: UserActivityHost
         let activity: UserActivity
+        let isPermitted: Bool
         let outcome: Outcome
         let output: Output
 
         func run() async throws {
             guard await self.host.host.listeningPort() != nil else { return }
             try await self.activity.becomeCurrent(at: self.host)
-            try self.output.json(OfferingOutput(id: self.activity.id.uuidString.lowercased()))
-            try self.output.line("Offering \(self.activity.id.uuidString.lowercased()) (Ctrl-C to withdraw)")
+            let id = self.activity.id.uuidString.lowercased()
+            try self.output.json(OfferingOutput(id: id, isPermitted: self.isPermitted))
+            try self.output.line("Offering \(id) (Ctrl-C to withdraw)")
+            if !self.isPermitted {
+                self.output.note(
+                    "Sending is switched off on this system, so no other system lists it until it is on: "
+                        + "'remotesystems activities settings --sending on'."
+                )
+            }
             let changes = self.activity.changes
             await cancelWhenGracefulShutdown {
                 await withTaskGroup(of: Void.self) { group in
@@ -168,6 +186,8 @@ private struct OfferingOutput: Encodable {
     let event = "offering"
     let time = Date.now
     var id: String
+    /// Whether the user's settings let other systems list it.
+    var isPermitted: Bool
 }
 
 private struct ContinuedOutput: Encodable {

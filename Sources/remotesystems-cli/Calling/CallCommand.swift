@@ -89,7 +89,7 @@ struct CallCommand: Subcommand {
             throw ValidationError("--application takes \(String.nameForm).")
         }
         guard (0.001...86_400).contains(self.timeout.seconds) else {
-            throw ValidationError("--timeout takes 0.001 to 86400 seconds, not \(self.timeout.seconds).")
+            throw ValidationError("--timeout takes 0.001 to 86400 seconds, not \(self.timeout).")
         }
         guard !self.describe || self.fields.isEmpty else {
             throw ValidationError("--describe takes no fields.")

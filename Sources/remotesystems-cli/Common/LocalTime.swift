@@ -23,10 +23,5 @@ enum LocalTime {
     }
 
     /// The time of day as `hh:mm:ss`.
-    static var now: String {
-        var seconds = time(nil)
-        var parts = unsafe tm()
-        guard unsafe localtime_r(&seconds, &parts) != nil else { return "--:--:--" }
-        return unsafe Self.joined([parts.tm_hour, parts.tm_min, parts.tm_sec], ":")
-    }
+    static var now: String { String(Self.text(.now).suffix(8)) }
 }

@@ -78,7 +78,7 @@ struct DoctorCommand: Subcommand {
         if let settings = try? HandOffSettings.read(configuration) {
             findings.append(DeveloperModeState(settings).finding(self.search.state))
         }
-        findings.append(await NotificationFinding(configuration).finding)
+        findings += await NotificationFinding(configuration).findings
         try Task.checkCancellation()
         for finding in findings { try FindingOutput.report(finding, output) }
         if let system = self.system {

@@ -74,7 +74,7 @@ struct LaunchCommand: Subcommand {
             throw ValidationError(error.message)
         }
         guard (0.001...86_400).contains(self.timeout.seconds) else {
-            throw ValidationError("--timeout takes 0.001 to 86400 seconds, not \(self.timeout.seconds).")
+            throw ValidationError("--timeout takes 0.001 to 86400 seconds, not \(self.timeout).")
         }
         for id in self.applications where !id.isName {
             throw ValidationError("--application takes \(String.nameForm).")

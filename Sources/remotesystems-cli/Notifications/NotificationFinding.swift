@@ -7,14 +7,14 @@ import RemoteSystemsDesktop
 import UserNotifications
 import UserNotificationsStore
 
-/// The finding of `doctor` about notifications.
+/// The findings of `doctor` about notifications.
 struct NotificationFinding {
     let server: NotificationServerReport
     /// The paths of stores that were unreadable and were renamed.
     let unreadable: [String]
     let hasDaemon: Bool
-    /// What the user has denied.
-    let denied: [Denied]
+    /// What the user has denied; `nil` if the host daemon does not receive notifications.
+    let denied: [Denied]?
 
     /// The system and the application whose notifications are denied; `nil` stands for all.
     typealias Denied = (system: String?, application: String?)
@@ -27,11 +27,12 @@ struct NotificationFinding {
         self.denied = await Self.denied(configuration)
     }
 
-    /// Asks the host daemon. Empty if there is none, or it receives no notifications.
-    private static func denied(_ configuration: RemoteSystemsConfiguration) async -> [Denied] {
-        guard RemoteSystemsDiagnosis.isHostDaemonRunning(configuration),
-            let notifications = try? await LocalNotifications.open(configuration, within: .seconds(5))
-        else { return [] }
+    /// Asks the host daemon. Empty if there is none.
+    private static func denied(_ configuration: RemoteSystemsConfiguration) async -> [Denied]? {
+        guard RemoteSystemsDiagnosis.isHostDaemonRunning(configuration) else { return [] }
+        guard let notifications = try? await LocalNotifications.open(configuration, within: .seconds(5)) else {
+            return nil
+        }
         let permissions = try? await notifications.permissions()
         await notifications.close()
         return (permissions ?? []).filter { $0.2 == .denied }.map { (system: $0.system, application: $0.application) }
@@ -41,17 +42,22 @@ struct NotificationFinding {
         "The host daemon shows notifications with the session's notification server, and keeps "
         + "those that wait in a store."
 
-    var finding: DiagnosisFinding {
-        if let path = self.unreadable.last {
-            return DiagnosisFinding(
-                .notifications,
-                .warning,
-                "The store of notifications was unreadable and was replaced by an empty one. What was scheduled in it "
-                    + "is not shown. It was renamed to \(path).",
-                why: Self.why,
-                advice: "Schedule again what is needed, and delete the file: rm '\(path)'*."
-            )
-        }
+    var findings: [DiagnosisFinding] {
+        [self.present] + [self.unreadable.last.map(Self.replacedStore)].compactMap(\.self)
+    }
+
+    private static func replacedStore(_ path: String) -> DiagnosisFinding {
+        DiagnosisFinding(
+            .notifications,
+            .warning,
+            "The store of notifications was unreadable and was replaced by an empty one. What was scheduled in it is "
+                + "not shown. It was renamed to \(path).",
+            why: Self.why,
+            advice: "Schedule again what is needed, and delete the file: rm '\(path)'*."
+        )
+    }
+
+    private var present: DiagnosisFinding {
         guard self.hasDaemon else {
             return DiagnosisFinding(
                 .notifications,
@@ -62,7 +68,16 @@ struct NotificationFinding {
                     + "install'."
             )
         }
-        guard !self.denied.contains(where: { $0.system == nil && $0.application == nil }) else {
+        guard let denied = self.denied else {
+            return DiagnosisFinding(
+                .notifications,
+                .warning,
+                "The host daemon of this system does not receive notifications, or does not respond.",
+                why: Self.why,
+                advice: "Switch its setting 'notifications' on, and restart it."
+            )
+        }
+        guard !denied.contains(where: { $0.system == nil && $0.application == nil }) else {
             return DiagnosisFinding(
                 .notifications,
                 .warning,
@@ -138,7 +153,7 @@ struct NotificationFinding {
 
     /// A sentence about the senders that are denied; empty if there are none.
     private var descriptionOfDenied: String {
-        switch self.denied.count {
+        switch self.denied?.count ?? 0 {
         case 0: ""
         case 1: " One sender is denied: 'remotesystems notifications permit' lists it."
         case let count: " \(count) senders are denied: 'remotesystems notifications permit' lists them."

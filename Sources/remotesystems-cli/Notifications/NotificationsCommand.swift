@@ -41,7 +41,7 @@ struct LocalNotificationsOptions: ParsableArguments {
 
     func validate() throws {
         guard (0.1...3600).contains(self.searchTime.seconds) else {
-            throw ValidationError("--search-time takes 0.1 to 3600 seconds, not \(self.searchTime.seconds).")
+            throw ValidationError("--search-time takes 0.1 to 3600 seconds, not \(self.searchTime).")
         }
     }
 

@@ -45,8 +45,7 @@ struct NotifyCommand: Subcommand {
         name: .customLong("wait"),
         defaultAsFlag: EnteredTime(seconds: 86_400),
         help: ArgumentHelp(
-            "Wait for an answer, at most this time, \(EnteredTime.form). Range: 1 to 2592000 (30d). Without a time: "
-                + "1d.",
+            "Wait for an answer, at most this time, \(EnteredTime.form). Range: 1 to 2592000 (30d).",
             valueName: "time"
         )
     )
@@ -89,9 +88,11 @@ struct NotifyCommand: Subcommand {
         let end = words.firstIndex(of: "--") ?? words.endIndex
         return words[..<end].indices.flatMap { index -> [String] in
             let word = words[index]
-            // The parser takes a negative number for another option.
-            if index > 0, words[index - 1] == "--wait", let time = EnteredTime(argument: word), !(time.seconds >= 0) {
-                return [Self.refusedWait]
+            // The parser takes a negative number for another option, and a mistyped time for the name of a system.
+            if index > 0, words[index - 1] == "--wait" {
+                let isMistyped = word.wholeMatch(of: /[0-9.,]+(sec|min|hour|hr|day|week)[a-z]*/) != nil
+                let isNegative = EnteredTime(argument: word).map { !($0.seconds >= 0) } ?? false
+                if isMistyped || isNegative { return [Self.refusedWait] }
             }
             guard word.hasPrefix("--wait=") else { return [word] }
             let value = String(word.dropFirst("--wait=".count))
@@ -130,7 +131,7 @@ struct NotifyCommand: Subcommand {
             )
         }
         guard (0.1...3600).contains(self.searchTime.seconds) else {
-            throw ValidationError("--search-time takes 0.1 to 3600 seconds, not \(self.searchTime.seconds).")
+            throw ValidationError("--search-time takes 0.1 to 3600 seconds, not \(self.searchTime).")
         }
     }
 

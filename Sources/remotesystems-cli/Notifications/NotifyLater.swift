@@ -52,7 +52,7 @@ struct NotifyLater {
 
     private func report(_ system: AccountSystem, _ error: NotificationError?) throws {
         let name = system.name ?? system.id.short
-        let status = error == nil ? "later" : "not reached"
+        let status = error == nil ? "later" : "not kept"
         let reason = error?.message ?? "The host daemon of this system sends it when that system is back."
         try self.output.json(
             NotifyDeliveryOutput(

@@ -79,7 +79,7 @@ struct PingCommand: Subcommand {
             throw ValidationError("--size takes 0 to 16000000 bytes, not \(self.size).")
         }
         guard (0...3600).contains(self.interval.seconds) else {
-            throw ValidationError("--interval takes 0 to 3600 seconds, not \(self.interval.seconds).")
+            throw ValidationError("--interval takes 0 to 3600 seconds, not \(self.interval).")
         }
         guard self.service.isName else {
             throw ValidationError("--service takes \(String.nameForm).")

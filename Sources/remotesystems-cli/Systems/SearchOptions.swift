@@ -25,7 +25,7 @@ struct SearchOptions: ParsableArguments {
 
     func validate() throws {
         guard (0.1...3600).contains(self.time.seconds) else {
-            throw ValidationError("--wait takes 0.1 to 3600 seconds, not \(self.time.seconds).")
+            throw ValidationError("--wait takes 0.1 to 3600 seconds, not \(self.time).")
         }
     }
 

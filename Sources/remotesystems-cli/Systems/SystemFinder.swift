@@ -249,11 +249,14 @@ struct SystemFinder: Sendable {
 }
 
 extension SystemFinder {
-    private var advice: String {
+    private func advice(for system: RemoteSystem) -> String {
         switch self.program {
         case .serve:
             " Start the program that offers it on that system ('remotesystems serve' for pings), or name another "
                 + "service."
+        case .hostDaemon where system.application(RemoteSystemHost.machineApplicationID) != nil:
+            " The host daemon of that system runs without it: switch on its setting for it there, such as "
+                + "'notifications', and restart it."
         case .hostDaemon: " Start the host daemon on that system ('\(self.program.rawValue)')."
         }
     }
@@ -279,7 +282,7 @@ extension SystemFinder {
                 "refused",
                 "\(system.displayName) is reachable, but offers no service \(service)\(by)."
                     + (services.isEmpty ? "" : " Its services: \(NameList.text(services)).")
-                    + question + self.advice,
+                    + question + self.advice(for: system),
                 canRetry: true
             )
             failure.side = .remote
