@@ -449,8 +449,32 @@ extension CommandTests {
             }
         }
 
+        @Test func `an offer while sending is switched off says so, and damaged settings are an error (X-14)`()
+            async throws
+        {
+            try await Sandbox.with { sandbox in
+                let off = try await sandbox.start(["activities", "settings", "--sending", "off"]).finish()
+                #expect(off.status == 0)
+                let offering = try self.offer(sandbox, "com.example.reading")
+                #expect(try await offering.event("offering")["isPermitted"] as? Bool == false)
+                offering.process.send(SIGTERM)
+                _ = try await offering.finish()
+                let explained = try sandbox.start(["activities", "offer", "--loopback", "com.example.reading"])
+                _ = try await eventually("the remedy", within: .seconds(60)) {
+                    explained.errors.contains("activities settings --sending on") ? true : nil
+                }
+                explained.process.send(SIGTERM)
+                _ = try await explained.finish()
+                let path = "\(sandbox.state())/hand-off.json"
+                try "{".write(toFile: path, atomically: true, encoding: .utf8)
+                let refused = try await self.offer(sandbox, "com.example.reading").finish()
+                #expect(refused.status == 2 && refused.event("offering") == nil, "\(refused)")
+            }
+        }
+
         @Test(arguments: [
-            ["offer", "nodots"], ["offer", "com.example.reading", "--for", "0"],
+            ["offer", "com.example.reading", "--title", String(repeating: "x", count: 513)], ["offer", "nodots"],
+            ["offer", "com.example.reading", "--for", "0"],
             ["offer", "com.example.reading", "--web", "ftp://example.com/"],
             ["offer", "com.example.reading", "--web", "https://me:secret@example.com/"],
             ["offer", "com.example.reading", "A=1", "A=2"], ["continue", "--print", "--in", "com.example.editor"],

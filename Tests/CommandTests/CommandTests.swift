@@ -54,13 +54,13 @@ extension CommandTests {
         }
 
         @Test(arguments: [
-            (["list", "--wait", "50ms"], "--wait takes 0.1 to 3600 seconds, not 0.05."),
-            (["notifications", "list", "--search-time", "2h"], "--search-time takes 0.1 to 3600 seconds, not 7200"),
-            (["ping", "somewhere", "--interval", "1d"], "--interval takes 0 to 3600 seconds, not 86400"),
-            (["call", "somewhere", "x", "--timeout", "2d"], "--timeout takes 0.001 to 86400 seconds, not 172800"),
+            (["list", "--wait", "50ms"], "--wait takes 0.1 to 3600 seconds, not 50ms."),
+            (["notifications", "list", "--search-time", "7200"], "--search-time takes 0.1 to 3600 seconds, not 2h."),
+            (["ping", "somewhere", "--interval", "24h"], "--interval takes 0 to 3600 seconds, not 1d."),
+            (["call", "somewhere", "x", "--timeout", "2880m"], "--timeout takes 0.001 to 86400 seconds, not 2d."),
             (
                 ["activities", "offer", "com.example.reading", "--for", "25h"],
-                "--for takes 1 to 86400 seconds, not 90000"
+                "--for takes 1 to 86400 seconds, not 25h."
             ),
         ])
         func `each option with a time takes a unit`(arguments: [String], says: String) async throws {

@@ -369,6 +369,8 @@ extension DesktopTests {
                 let daemon = try await desktop.system.startDaemon()
                 let second = try await desktop.doctor()
                 #expect(second.contains("was unreadable and was replaced") && second.contains(#""status":"warning""#))
+                // It hides nothing else.
+                #expect(second.contains("shows notifications."), "\(second)")
                 await daemon.stop()
                 await desktop.server.stop()
                 #expect(daemon.lines.contains { $0.contains("The store of notifications is unreadable") })

@@ -161,8 +161,8 @@ struct OneDesktop {
     /// The finding of `doctor` about notifications.
     func doctor() async throws -> String {
         let output = try await self.system.command("doctor", "--json", "--port", "0")
-        return output.split(separator: "\n").first { $0.contains(#""code":"notifications""#) }.map(String.init)
-            ?? output
+        let findings = output.split(separator: "\n").filter { $0.contains(#""code":"notifications""#) }
+        return findings.isEmpty ? output : findings.joined(separator: "\n")
     }
 
     /// Waits until a notification is listed, and returns its key.
