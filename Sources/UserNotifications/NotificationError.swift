@@ -65,7 +65,7 @@ public struct NotificationError: Error, Sendable, Hashable, CustomStringConverti
         self.field = field
     }
 
-    /// Whether the same request may succeed in a moment.
+    /// Whether the same request may succeed later.
     var canRetry: Bool { self.code == .rateLimited }
 
     /// The place of the failure and the message.

@@ -70,6 +70,18 @@ import ValueSets
         }
     }
 
+    @Test func `a limit of the user for one application delays no notifications of others (X-56)`() async throws {
+        try await Self.with { stage, origin, other, _ in
+            try await other.daemon.receiver.set(.allowed, perHour: 1, for: .init(application: "chat"))
+            let receiver = try origin.daemon.receiver
+            for number in 1...3 { await receiver.mirror(Self.content("chat \(number)", "\(number)"), of: "chat") }
+            await receiver.mirror(Self.content("1 message", "mail"), of: "mail")
+            try await stage.eventually("those within the limit came") {
+                try await Self.titles(other) == ["chat 1", "1 message"]
+            }
+        }
+    }
+
     /// The titles of what a system lists.
     private static func titles(_ desk: StagedDesk) async throws -> Set<String> {
         Set(try await desk.daemon.receiver.list().map(\.notification.request.content.title))

@@ -223,14 +223,12 @@ import Testing
         #expect(last.map(\.entry.key.identifier) == ["denied"])
     }
 
-    @Test mutating func `the newest that have ended are listed, and can be removed`() {
+    @Test mutating func `the newest that have ended are listed, and can be removed`() throws {
         for number in 0..<(2 * Outbox.maxEnded) {
-            self.outbox.note(
-                String(repeating: "x", count: 10_000),
-                about: Self.entry("\(number)"),
-                .refused,
-                at: Self.date
-            )
+            let entry = Self.entry("\(number)", to: "system \(number)")
+            try self.outbox.put(entry)
+            self.outbox.note(String(repeating: "x", count: 10_000), about: entry, .refused, at: Self.date)
+            _ = self.outbox.sent(entry, .refused, self.now)
         }
         let listed = self.outbox.listed(at: Self.date)
         let newest = Set((Outbox.maxEnded..<(2 * Outbox.maxEnded)).map { "\($0)" })
@@ -239,6 +237,38 @@ import Testing
         let count = self.outbox.removeEnded { $0.identifier != "100" }
         #expect(count == Outbox.maxEnded - 1)
         #expect(self.outbox.listed(at: Self.date).map(\.entry.key.identifier) == ["100"])
+    }
+
+    @Test mutating func `what is deleted or expires while it is sent is listed as what becomes of it`() throws {
+        let (deleted, late) = (Self.entry("deleted"), Self.entry("late", to: "desktop"))
+        for entry in [deleted, late] { try self.outbox.put(entry) }
+        for _ in 0..<2 { _ = self.outbox.next(for: ["laptop", "desktop"], at: Self.date, self.now) }
+        self.outbox.remove(deleted.key)
+        self.outbox.note("Denied.", about: deleted, .refused, at: Self.date)
+        _ = self.outbox.sent(deleted, .refused, self.now)
+        #expect(self.outbox.listed(at: Self.date).map(\.entry) == [late])
+        #expect(self.outbox.nextExpiration == nil)
+        let early = self.outbox.expire(at: late.expires)
+        #expect(early.isEmpty)
+        _ = self.outbox.sent(late, .unreachable, self.now)
+        let expired = self.outbox.expire(at: late.expires)
+        #expect(expired == [late])
+        #expect(self.outbox.listed(at: late.expires).map(\.problem) == [Outbox.late])
+    }
+
+    @Test mutating func `a system that postpones everything is asked less and less often`() throws {
+        for number in 0..<Outbox.maxOfApplication { try self.outbox.put(Self.entry("\(number)")) }
+        var (now, attempts) = (self.now, 0)
+        while now < self.now + .seconds(86_400) {
+            guard let entry = self.outbox.next(for: ["laptop"], at: Self.date, now) else {
+                now = try #require(self.outbox.nextRetry(after: now))
+                continue
+            }
+            _ = self.outbox.sent(entry, .postponed, now)
+            attempts += 1
+        }
+        // Each once, and then one every ten minutes, after pauses that double.
+        #expect(attempts <= Outbox.maxOfApplication + 8 + 86_400 / 600, "\(attempts)")
     }
 
     @Test mutating func `what has waited for 30 days is given up`() throws {

@@ -51,30 +51,41 @@ struct NewestListRecord {
         }
     }
 
-    /// Records a position, unless a newer one is recorded. The same one is written again: the date of its file says
-    /// that the directory is in use.
+    /// Records a position, unless a newer one is recorded. If it is the recorded one, its file gets the present date:
+    /// the directory is in use.
     func raise(to position: TrustPosition) {
-        if let present = self.position, present > position { return }
-        self.replace(by: position)
+        let present = self.position
+        guard present != position else {
+            try? FileManager.default.setAttributes([.modificationDate: Date()], ofItemAtPath: self.path)
+            return
+        }
+        if let present, present > position { return }
+        try? self.write(position)
     }
 
     /// Records the position of an account that replaces the one in the directory, which may be older.
     ///
     /// - Parameter position: `nil` if the account has no revocation list.
     func replace(by position: TrustPosition?) {
-        guard let position else { return self.remove() }
         do throws(IdentityError) {
-            guard let bytes = try? JSONEncoder().encode(position) else { return }
-            let directory = try SecretDirectory.make(path: self.directory)
-            try directory.replace(self.name, Array(bytes))
+            guard let position else { return self.remove() }
+            try self.write(position)
         } catch {
-            // A record of a newer list would refuse the account that replaces another one.
+            // A record of a newer list would refuse the account.
             self.remove()
         }
+    }
+
+    private func write(_ position: TrustPosition) throws(IdentityError) {
+        guard let bytes = try? JSONEncoder().encode(position) else { return }
+        let directory = try SecretDirectory.make(path: self.directory)
+        try directory.replace(self.name, Array(bytes))
         self.removeOldest()
     }
 
-    private func remove() { try? FileManager.default.removeItem(atPath: "\(self.directory)/\(self.name)") }
+    private var path: String { "\(self.directory)/\(self.name)" }
+
+    private func remove() { try? FileManager.default.removeItem(atPath: self.path) }
 
     /// A user may have any number of state directories, for example of tests.
     private func removeOldest() {

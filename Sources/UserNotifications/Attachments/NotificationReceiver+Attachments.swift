@@ -29,6 +29,8 @@ extension NotificationReceiver {
         try self.received.admit(sender, self.clock.now)
         self.collectAttachments()
         await self.recheck(digest, attachmentDirectory)
+        // The notification would be refused after its file had been sent.
+        if self.attachments.files[digest] == nil { try self.checkLimits(of: sender) }
         guard let upload = try self.beginUpload(of: digest, byteCount, for: sender) else { return [:] }
         do {
             try await attachmentDirectory.create()

@@ -181,8 +181,12 @@ extension NotificationReceiver {
                     )
                     self.mirror?.notifications.sent(entry, to: system, isOver: true)
                 case .noRoom:
-                    // It takes changes of those that it has.
-                    self.postpone(entry, system, error)
+                    // It takes changes of those that it has, and others below the user's limits.
+                    if refused.isEmpty {
+                        self.postpone(entry, system, error)
+                    } else {
+                        self.mirror?.notifications.sent(entry, to: system, isOver: false)
+                    }
                     refused.insert(entry.identifier)
                 case .postponed:
                     self.postpone(entry, system, error)
@@ -200,7 +204,7 @@ extension NotificationReceiver {
     private static func end(of error: any Error) -> SendingEnd {
         guard Self.outcome(of: error) != .refused else { return .refused }
         let code = (error as? RemoteSystemError)?.failureCode.flatMap(NotificationMessage.code(ofFailure:))
-        return code == .limitExceeded ? .noRoom : .postponed
+        return code == .limitExceeded || code == .rateLimited ? .noRoom : .postponed
     }
 
     /// It is sent after a pause, with the next notification, or when the system is found again.

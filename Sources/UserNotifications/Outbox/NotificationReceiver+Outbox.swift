@@ -70,7 +70,13 @@ extension NotificationReceiver {
     func posted() -> [Outbox.Listed] {
         self.outbox.listed(at: self.clock.date).map { listed in
             var listed = listed
-            listed.entry.notification = self.withCheckedFiles(listed.entry.notification)
+            if listed.isWaiting {
+                listed.entry.notification = self.withCheckedFiles(listed.entry.notification)
+            } else {
+                // Its files are not kept.
+                let count = listed.entry.notification.request.content.attachments.count
+                for index in 0..<count { listed.entry.notification.request.content.attachments[index].path = nil }
+            }
             return listed
         }
     }
@@ -171,7 +177,6 @@ extension NotificationReceiver {
     /// Gives up what has waited for too long.
     func expireOutbox() async {
         let late = self.outbox.expire(at: self.clock.date)
-        for entry in late { self.outbox.note(Outbox.late, about: entry, .refused, at: self.clock.date) }
         if !late.isEmpty {
             self.logger.notice(
                 "Notifications were given up: their systems were away for too long",

@@ -97,6 +97,8 @@ struct Outbox {
     /// The notifications that are being sent, one for each system.
     private var sending: [String: Entry] = [:]
     private var pauses: [String: Pause] = [:]
+    /// The pauses of systems that have postponed the same notifications again, for these.
+    private var repeatedPauses: [String: Pause] = [:]
     /// The pauses of notifications that were postponed, such as one whose file has no space. They delay no others.
     private var ownPauses: [Key: Pause] = [:]
     /// Why the last attempts to send those that wait failed.
@@ -121,20 +123,23 @@ struct Outbox {
         return (waiting + ended).sorted { $0.entry.key < $1.entry.key }
     }
 
-    /// Notes why a notification was not delivered, or not as it is, before it is ``sent(_:_:_:)`` or after it has
-    /// expired.
+    /// Notes why a notification was not delivered, or not as it is, before it is ``sent(_:_:_:)``. One that was
+    /// replaced or deleted meanwhile is not listed.
     mutating func note(_ problem: String, about entry: Entry, _ outcome: Outcome, at date: Date) {
-        // What has been replaced meanwhile is another one.
-        if let present = self.entries[entry.key], present != entry { return }
+        guard self.entries[entry.key] == entry else { return }
         let problem = String(problem.prefix(Self.maxReason))
         switch outcome {
         case .unreachable: break
         case .postponed: self.problems[entry.key] = problem
-        case .taken, .refused:
-            self.ended.removeAll { $0.entry.key == entry.key || $0.end <= date }
-            self.ended.append(Ended(entry: entry, problem: problem, end: date + Self.endedLife))
-            if self.ended.count > Self.maxEnded { self.ended.removeFirst() }
+        case .taken, .refused: self.list(entry, problem, at: date)
         }
+    }
+
+    /// Lists a notification that has ended.
+    private mutating func list(_ entry: Entry, _ problem: String, at date: Date) {
+        self.ended.removeAll { $0.entry.key == entry.key || $0.end <= date }
+        self.ended.append(Ended(entry: entry, problem: problem, end: date + Self.endedLife))
+        if self.ended.count > Self.maxEnded { self.ended.removeFirst() }
     }
 
     /// Removes notifications that do not wait any more from the list.
@@ -218,7 +223,9 @@ struct Outbox {
 
     /// The time until which a notification is not sent; `nil` if it has not paused.
     private func pauseEnd(of key: Key) -> Instant? {
-        [self.pauses[key.system]?.end, self.ownPauses[key]?.end].compactMap(\.self).max()
+        let own = self.ownPauses[key]?.end
+        return [self.pauses[key.system]?.end, own, own.flatMap { _ in self.repeatedPauses[key.system]?.end }]
+            .compactMap(\.self).max()
     }
 
     /// A notification was sent.
@@ -233,9 +240,13 @@ struct Outbox {
             self.pauses[system] = Pause(after: self.pauses[system], now)
         case .postponed:
             self.pauses[system] = Pause(after: nil, now)
+            if self.ownPauses[entry.key] != nil {
+                self.repeatedPauses[system] = Pause(after: self.repeatedPauses[system], now)
+            }
             if isPresent { self.ownPauses[entry.key] = Pause(after: self.ownPauses[entry.key], now) }
         case .taken, .refused:
             self.pauses[system] = nil
+            self.repeatedPauses[system] = nil
             if isPresent { self.remove(entry.key) }
             return isPresent
         }
@@ -247,15 +258,21 @@ struct Outbox {
         self.entries.keys.compactMap { self.pauseEnd(of: $0) }.filter { $0 > now }.min()
     }
 
-    /// The date at which the next notification is given up.
-    var nextExpiration: Date? { self.entries.values.lazy.map(\.expires).min() }
+    /// The date at which the next notification is given up. What becomes of one that is being sent is known soon.
+    var nextExpiration: Date? {
+        self.entries.values.lazy.filter { self.sending[$0.key.system] != $0 }.map(\.expires).min()
+    }
 
-    /// Removes what has waited for too long.
+    /// Removes what has waited for too long, and lists it.
     mutating func expire(at date: Date) -> [Entry] {
-        let late = self.entries.values.filter { $0.expires <= date }
-        for entry in late { self.remove(entry.key) }
+        let late = self.entries.values.filter { $0.expires <= date && self.sending[$0.key.system] != $0 }
+        for entry in late {
+            self.remove(entry.key)
+            self.list(entry, Self.late, at: date)
+        }
         let waiting = Set(self.entries.keys.map(\.system))
         self.pauses = self.pauses.filter { waiting.contains($0.key) }
+        self.repeatedPauses = self.repeatedPauses.filter { waiting.contains($0.key) }
         return late
     }
 }

@@ -169,7 +169,9 @@ package actor NotificationBroadcast {
 
     /// The reason that a system sent for a refusal, and whether a later attempt may succeed.
     private static func reason(_ error: any Error) -> (any Error, canRetry: Bool) {
-        guard let error = error as? RemoteSystemError else { return (error, false) }
+        guard let error = error as? RemoteSystemError else {
+            return (error, (error as? NotificationError)?.canRetry ?? false)
+        }
         guard let code = error.failureCode.flatMap(NotificationMessage.code(ofFailure:)) else {
             return (error, error.canRetry)
         }

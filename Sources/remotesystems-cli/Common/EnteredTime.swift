@@ -18,6 +18,7 @@ struct EnteredTime: ExpressibleByArgument, CustomStringConvertible {
 
     /// The time with the largest unit of which it is a whole number, as the user can enter it.
     var description: String {
+        guard self.seconds.isFinite else { return "\(self.seconds)" }
         let unit = Self.units.last { self.seconds >= $0.1 && Int(exactly: self.seconds / $0.1) != nil } ?? ("s", 1)
         let number = self.seconds / unit.1
         return Int(exactly: number).map { "\($0)\(unit.0)" } ?? "\(number)\(unit.0)"

@@ -43,7 +43,15 @@ struct NotificationFinding {
         + "those that wait in a store."
 
     var findings: [DiagnosisFinding] {
-        [self.present] + [self.unreadable.last.map(Self.replacedStore)].compactMap(\.self)
+        let replaced = self.unreadable.last.map(Self.replacedStore)
+        guard self.hasDaemon, !self.areAllDenied else {
+            return [self.daemonProblem, replaced].compactMap(\.self)
+        }
+        return [self.daemonProblem, self.serverFinding, replaced].compactMap(\.self)
+    }
+
+    private var areAllDenied: Bool {
+        self.denied?.contains { $0.system == nil && $0.application == nil } ?? false
     }
 
     private static func replacedStore(_ path: String) -> DiagnosisFinding {
@@ -57,7 +65,8 @@ struct NotificationFinding {
         )
     }
 
-    private var present: DiagnosisFinding {
+    /// Why the host daemon does not show notifications; `nil` if it does.
+    private var daemonProblem: DiagnosisFinding? {
         guard self.hasDaemon else {
             return DiagnosisFinding(
                 .notifications,
@@ -68,25 +77,27 @@ struct NotificationFinding {
                     + "install'."
             )
         }
-        guard let denied = self.denied else {
+        guard self.denied != nil else {
             return DiagnosisFinding(
                 .notifications,
                 .warning,
-                "The host daemon of this system does not receive notifications, or does not respond.",
+                "The host daemon of this system does not receive notifications, or has not responded within 5 s.",
                 why: Self.why,
-                advice: "Switch its setting 'notifications' on, and restart it."
+                advice: "If its setting 'notifications' is off, switch it on and restart the daemon."
             )
         }
-        guard !denied.contains(where: { $0.system == nil && $0.application == nil }) else {
-            return DiagnosisFinding(
-                .notifications,
-                .warning,
-                "All notifications are denied on this system. They are refused, and their senders learn it.",
-                why: Self.why,
-                advice: "Permit them with 'remotesystems notifications permit allowed'."
-            )
-        }
-        return switch self.server {
+        guard self.areAllDenied else { return nil }
+        return DiagnosisFinding(
+            .notifications,
+            .warning,
+            "All notifications are denied on this system. They are refused, and their senders learn it.",
+            why: Self.why,
+            advice: "Permit them with 'remotesystems notifications permit allowed'."
+        )
+    }
+
+    private var serverFinding: DiagnosisFinding {
+        switch self.server {
         case .noSession:
             DiagnosisFinding(
                 .notifications,
