@@ -155,7 +155,8 @@ extension NotificationReceiver {
     /// Logs and lists what a system has withheld or left out. The program that has handed it over may have ended.
     private func report(_ delivery: NotificationDelivery, of entry: Outbox.Entry) {
         guard let reason = delivery.reason else { return }
-        self.outbox.note(reason, about: entry, .taken, at: self.clock.date)
+        // One that is kept waits for the user, as its sender wanted.
+        if delivery.status != .kept { self.outbox.note(reason, about: entry, .taken, at: self.clock.date) }
         self.logger.notice(
             "A notification for a system that was away was delivered with a restriction",
             metadata: [

@@ -20,7 +20,7 @@ struct NotificationsOutboxCommand: Subcommand {
             One that was refused or withheld, that has lost a file, or whose time was over, is listed with the reason \
             for a day, or until the daemon ends.
 
-            Exit status: 1 if there is none, or if none was deleted.
+            Exit status: 1 if none waits, or if none was deleted.
             """
     )
 
@@ -69,7 +69,7 @@ struct NotificationsOutboxCommand: Subcommand {
                 try output.line("    \(posted.isWaiting ? "Waits" : "Ended"): \(problem)".printable)
             }
         }
-        return true
+        return list.contains(where: \.isWaiting)
     }
 
     /// The ids that are meant. States which are not.
