@@ -323,7 +323,7 @@ def measure_everywhere(first, second, rounds):
     times = {"ended": []}
     for number in range(rounds):
         title = f"everywhere {number}"
-        first.run_command("notify", "--all", "--search-time", "0.5", "--id", "everywhere", "--title", title)
+        first.run_command("notify", "--all", "--search-time", "0.5", "--id", "everywhere", "--title", title, "--json")
         here, there = first.wait(title)[1], second.wait(title)[1]
         # Both systems know by then that the other one has it.
         time.sleep(0.2)
@@ -451,7 +451,9 @@ def main():
         second.stop_daemon()
         fill_history(second)
         second.start_daemon({})
-        missed += report(measure_history(second, rounds), rounds)
+        # The daemon accepts 120 notifications of all programs at once.
+        few = min(rounds, 8)
+        missed += report(measure_history(second, few), few)
     finally:
         for desktop in desktops:
             desktop.stop()
