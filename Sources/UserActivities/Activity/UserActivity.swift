@@ -28,6 +28,8 @@ public final class UserActivity: Sendable {
     /// The length of the content above which continuing takes noticeably longer, in bytes: 3 KiB. The host logs a
     /// warning.
     public static let recommendedPayloadBytes = 3 << 10
+    /// The maximum length of a title that other systems see, in bytes of UTF-8. Longer ones are cut off.
+    package static let maxTitleBytes = ActivityDescriptor.maxTitleBytes
 
     /// The random id of this object. An offer of the activity has the same id (``UserActivityOffer/id``); the activity
     /// that a receiver continues has an id of its own.

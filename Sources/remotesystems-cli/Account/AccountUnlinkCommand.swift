@@ -78,12 +78,33 @@ struct AccountUnlinkCommand: Subcommand {
         guard reached > 0 else { return try output.line(advice.wrapped()) }
         let who = reached == 1 ? "the reachable system" : "the \(reached) reachable systems"
         try output.line("Notifying \(who) of the other account …")
-        // The watcher loads the change, usually within 1 s, and closes the connections with the notice.
-        let end = ContinuousClock.now + Self.noticeTime
-        while !watcher.systems.isEmpty, ContinuousClock.now < end { try await Task.sleep(for: .milliseconds(100)) }
+        let isNotified = await Self.haveConnectionsEnded(watcher)
+        try Task.checkCancellation()
         let sent = "The notice was sent. Systems that are off receive it when they connect to one that knows it."
         let late = "Not every connection has ended in time, so perhaps some did not receive the notice."
-        try output.line((watcher.systems.isEmpty ? sent : "\(late) \(advice)").wrapped())
+        try output.line((isNotified ? sent : "\(late) \(advice)").wrapped())
+    }
+
+    /// Waits for the end of the connections. The watcher loads the change, usually within 1 s, and closes them with the
+    /// notice.
+    ///
+    /// - Returns: whether all have ended in time.
+    private static func haveConnectionsEnded(_ watcher: RemoteSystemWatcher) async -> Bool {
+        let events = watcher.events
+        var connected = Set(watcher.systems.map(\.id))
+        guard !connected.isEmpty else { return true }
+        let stop = Task {
+            try await Task.sleep(for: Self.noticeTime)
+            // Ends the events.
+            await watcher.stop()
+        }
+        defer { stop.cancel() }
+        for await event in events {
+            guard case .removed(let system) = event else { continue }
+            connected.remove(system.id)
+            if connected.isEmpty { return true }
+        }
+        return false
     }
 
     /// The maximum time for the connections to end.

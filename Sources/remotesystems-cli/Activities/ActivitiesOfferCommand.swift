@@ -72,8 +72,8 @@ struct ActivitiesOfferCommand: Subcommand {
         guard ActivityTypeName.isValid(self.type) else {
             throw ValidationError("The type of an activity is a reversed domain name, such as com.example.reading.")
         }
-        if let bytes = self.title?.utf8.count, bytes > 512 {
-            throw ValidationError("--title takes at most 512 bytes, not \(bytes).")
+        if let bytes = self.title?.utf8.count, bytes > UserActivity.maxTitleBytes {
+            throw ValidationError("--title takes at most \(UserActivity.maxTitleBytes) bytes, not \(bytes).")
         }
         // The address may contain a password, and is not repeated.
         if let webpage, !["http", "https"].contains(URL(string: webpage)?.scheme?.lowercased()) {
