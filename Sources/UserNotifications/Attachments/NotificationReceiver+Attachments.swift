@@ -105,8 +105,9 @@ extension NotificationReceiver {
             try await opened.finish()
         } catch {
             self.attachments.fail(upload)
-            let reason = (error as? NotificationError)?.message ?? "\(error)"
-            (error as? NotificationError).map { stream?.abort($0) } ?? stream?.abort(reason)
+            let refusal = error as? NotificationError
+            let reason = refusal?.message ?? "\(error)"
+            if let refusal { stream?.abort(refusal) } else { stream?.abort(reason) }
             await directory.remove([path, "\(path).thumbnail"])
             self.logger.info("An attachment was not received", metadata: ["reason": "\(reason)"])
         }
