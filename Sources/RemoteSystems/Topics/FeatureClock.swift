@@ -37,6 +37,17 @@ package struct FeatureClock: Sendable {
         Task(executorPreference: self.taskExecutor) { await body() }
     }
 
+    /// Starts a task that runs its body at an instant, unless it is cancelled before.
+    package func task(
+        at instant: ContinuousClock.Instant,
+        _ body: @escaping @Sendable () async -> Void
+    ) -> Task<Void, Never> {
+        self.task {
+            guard (try? await self.sleep(until: instant)) != nil else { return }
+            await body()
+        }
+    }
+
     /// Runs code of the application that may take too long or never return.
     ///
     /// - Returns: its result; `nil` after the time limit, or if the calling task is cancelled. The code is then
@@ -48,10 +59,7 @@ package struct FeatureClock: Sendable {
         let (results, continuation) = AsyncStream.makeStream(of: Result?.self, bufferingPolicy: .bufferingOldest(1))
         let end = self.now + limit
         let work = self.task { continuation.yield(await body()) }
-        let alarm = self.task {
-            guard (try? await self.sleep(until: end)) != nil else { return }
-            continuation.yield(nil)
-        }
+        let alarm = self.task(at: end) { continuation.yield(nil) }
         defer {
             work.cancel()
             alarm.cancel()

@@ -426,10 +426,7 @@ final class ActivityOrigin: Sendable {
     func ended(_ link: ObjectIdentifier, isLost: Bool) {
         let now = self.clock.now
         guard let end = self.change({ $0.ended(link, isLost: isLost, now: now) }) else { return }
-        _ = self.clock.task { [weak self, clock] in
-            guard (try? await clock.sleep(until: end)) != nil else { return }
-            self?.change { $0.expire(now: end) }
-        }
+        _ = self.clock.task(at: end) { [weak self] in self?.change { $0.expire(now: end) } }
     }
 
     /// Changes the continuations, and gives up the activities that none of them needs any more.

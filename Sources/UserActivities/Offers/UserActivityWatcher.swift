@@ -379,10 +379,7 @@ public final class UserActivityWatcher: Sendable {
             if !state.readers.isEmpty { state.readers.yield(state.table.offers(now: now)) }
             guard let next = state.table.nextEnd, next != state.expiry?.time else { return }
             state.expiry?.task.cancel()
-            let task = clock.task { [weak self] in
-                guard (try? await clock.sleep(until: next)) != nil else { return }
-                self?.change { _, _ in }
-            }
+            let task = clock.task(at: next) { [weak self] in self?.change { _, _ in } }
             state.expiry = (next, task)
         }
     }

@@ -94,12 +94,7 @@ extension RemoteSystemStream {
 
     /// Aborts the stream when the time is over, unless the task is cancelled before.
     func abort(after limit: Duration, _ clock: FeatureClock, _ reason: String) -> Task<Void, Never> {
-        let end = clock.now + limit
-        return clock.task {
-            // Its cancellation means that the other side was in time.
-            guard (try? await clock.sleep(until: end)) != nil else { return }
-            self.abort(reason)
-        }
+        clock.task(at: clock.now + limit) { self.abort(reason) }
     }
 }
 

@@ -190,10 +190,8 @@ actor PresenterKeeper: NotificationKeeper {
     private func setAlarm() {
         self.alarm?.cancel()
         guard let next = self.waiting.next else { return }
-        self.alarm = self.clock.task { [clock, weak self] in
-            guard (try? await clock.sleep(until: WallClockWatch.instant(of: next, clock))) != nil else { return }
-            await self?.deliverDue()
-        }
+        let instant = WallClockWatch.instant(of: next, self.clock)
+        self.alarm = self.clock.task(at: instant) { [weak self] in await self?.deliverDue() }
     }
 
     private func deliverDue() async {

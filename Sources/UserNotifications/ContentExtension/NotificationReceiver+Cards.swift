@@ -187,12 +187,7 @@ extension NotificationReceiver {
             return true
         }
         if card.hidesDefaultContent {
-            let end = self.clock.now + Self.cardStartTime
-            tasks.append(
-                self.clock.task { [clock] in
-                    if (try? await clock.sleep(until: end)) != nil { await events.add(.cardIsLate) }
-                }
-            )
+            tasks.append(self.clock.task(at: self.clock.now + Self.cardStartTime) { await events.add(.cardIsLate) })
         }
         var conversation = CardConversation()
         var deadline: Task<Void, Never>?
@@ -204,9 +199,8 @@ extension NotificationReceiver {
                 case .awaitsResponse(let awaits):
                     deadline?.cancel()
                     guard awaits else { break }
-                    let end = self.clock.now + Self.cardResponseTime
-                    let task = self.clock.task { [clock] in
-                        if (try? await clock.sleep(until: end)) != nil { await events.add(.responseIsLate) }
+                    let task = self.clock.task(at: self.clock.now + Self.cardResponseTime) {
+                        await events.add(.responseIsLate)
                     }
                     tasks.append(task)
                     deadline = task

@@ -30,10 +30,7 @@ extension NotificationReceiver {
             self.alarm = nil
             return
         }
-        self.alarm = self.clock.task { [clock, weak self] in
-            guard (try? await clock.sleep(until: next)) != nil else { return }
-            await self?.handleAlarm()
-        }
+        self.alarm = self.clock.task(at: next) { [weak self] in await self?.handleAlarm() }
     }
 
     /// Does what has become due, and sets the timer again.

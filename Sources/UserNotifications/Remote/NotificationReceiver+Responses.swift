@@ -99,10 +99,7 @@ extension NotificationReceiver {
             )
             await self.commitOrLog { [.remove(.response, key: response.id)] }
         case .postponed:
-            _ = self.clock.task {
-                guard (try? await self.clock.sleep(until: self.clock.now + Self.retryTime)) != nil else { return }
-                await self.retry(over: link)
-            }
+            _ = self.clock.task(at: self.clock.now + Self.retryTime) { await self.retry(over: link) }
         case .lost: break
         }
         self.sendResponses()

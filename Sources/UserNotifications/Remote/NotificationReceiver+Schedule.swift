@@ -274,10 +274,8 @@ extension NotificationReceiver {
     private func saveLater() {
         guard !self.savesLater else { return }
         self.savesLater = true
-        _ = self.clock.task { [clock, weak self] in
-            guard (try? await clock.sleep(until: clock.now + .seconds(Self.retryInterval))) != nil else { return }
-            await self?.saveUnsaved()
-        }
+        let next = self.clock.now + .seconds(Self.retryInterval)
+        _ = self.clock.task(at: next) { [weak self] in await self?.saveUnsaved() }
     }
 
     private func saveUnsaved() async {

@@ -176,9 +176,7 @@ extension NotificationReceiver {
         } catch {
             return .failed("The extension could not be started.", detail: "\(error)")
         }
-        let lastChance = self.clock.task { [clock] in
-            // Its cancellation means that the extension has responded.
-            guard (try? await clock.sleep(until: deadline - Self.lastChanceTime)) != nil else { return }
+        let lastChance = self.clock.task(at: deadline - Self.lastChanceTime) {
             program.send(ServiceExtensionMessage.timeWillExpire)
         }
         var outputs = program.outputs.makeAsyncIterator()

@@ -79,10 +79,7 @@ extension NotificationReceiver {
         defer { self.applications.finish(id) }
         guard await wake(application) else { return nil }
         // As for responses: one that has just crashed may count as running, and then nothing was started.
-        let startingAgain = self.clock.task {
-            guard (try? await self.clock.sleep(until: self.clock.now + Self.connectTime)) != nil else { return }
-            _ = await wake(application)
-        }
+        let startingAgain = self.clock.task(at: self.clock.now + Self.connectTime) { _ = await wake(application) }
         defer { startingAgain.cancel() }
         return await self.clock.first(within: Self.startTime) {
             if let present = await self.presentConnection(of: application) { return present }
