@@ -228,6 +228,14 @@ if !isFetched {
             path: "Benchmarks/PublishedStateLoad",
             swiftSettings: settings
         ),
+        // An application that hands over, which Scripts/bench-notifications compares with programs that use D-Bus. It is here
+        // so that it is built together with the command.
+        .executableTarget(
+            name: "hand-off-program",
+            dependencies: ["RemoteSystems", "UserActivities"],
+            path: "Benchmarks/HandOffProgram",
+            swiftSettings: settings
+        ),
         // Tests of single layers. The only network that they use is loopback.
         .testTarget(
             name: "UserActivitiesTests",

@@ -4,10 +4,11 @@
 """Measures how long notifications take, beside a bare call of the notification server in the same rounds, and hand-off
 from one desktop to the other.
 
-Usage: measure.py COMMAND [ROUNDS] [--check]
+Usage: measure.py COMMAND PROGRAM [ROUNDS] [--check]
 
 Starts two systems of one account on the loopback interface, each with the host daemon of COMMAND (the program
-remotesystems), a session bus, and a notification server in this process. ROUNDS is from 1 to 14 and defaults to 14.
+remotesystems), a session bus, and a notification server in this process. PROGRAM is the program hand-off-program. ROUNDS
+is from 1 to 14 and defaults to 14.
 
 bare     a program calls Notify; the server has the call
 added    a program adds a notification over the daemon's D-Bus interface; the server has the call of the daemon
@@ -23,6 +24,9 @@ offered  a program of the first system offers an activity over D-Bus; the server
          notification with which it can be continued there
 continued the user chooses that notification; a program of the second system that runs has the content of 3 KiB
 hand-off both together
+module   a program of the second system continues an activity with the module, in its process: until its handler has the
+         content of 3 KiB
+bus      a program of the second system continues one over D-Bus: until its method is called with the content
 answered the user chooses an action; the program has the signal
 busy     the same right after four notifications of another program, all of which the daemon stores
 list     a program lists its ten notifications while 10 000 are in the history
@@ -30,7 +34,7 @@ waiting  the command lists them
 history  the command reads the newest 256 of the history
 
 Prints a line of JSON for each: the median and the largest of the rounds in milliseconds, the median of the differences
-to another one of the same round, and the goal, if there is one, with whether the median meets it. With --check, the exit
+or quotients to another one of the same round, and the goal, if there is one, with whether the median meets it. With --check, the exit
 status is 1 if a goal is not met.
 """
 
@@ -53,6 +57,7 @@ from gi.repository import Gio, GLib
 SERVER, SERVER_PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 DAEMON, DAEMON_PATH = "org.remotesystems.Notifications1", "/org/remotesystems/Notifications1"
 ACTIVITIES, ACTIVITIES_PATH = "org.remotesystems.Activities1", "/org/remotesystems/Activities1"
+BENCH_APPLICATION, BENCH_TYPE = "org.example.bench-notes", "org.example.bench-note"
 HANDLER_PATH = "/org/remotesystems/ActivityHandler1"
 HANDLER_XML = """
 <node><interface name="org.remotesystems.ActivityHandler1">
@@ -77,11 +82,12 @@ HISTORY = 10_000
 DELAY = 0.5
 # What a figure is compared with.
 BASES = {"added": "bare", "due": "bare", "remote": "bare", "gone": "bare", "notify": "command", "busy": "answered"}
-BASES |= {"history": "waiting"}
-# The largest medians in milliseconds. Those of OVER are of the differences.
+BASES |= {"history": "waiting", "bus": "module"}
+# The largest medians in milliseconds. Those of OVER are of the differences, those of TIMES of the quotients.
 GOALS = {"added": 15, "remote": 30, "gone": 30, "notify": 30, "answered": 30, "busy": 5, "list": 10, "history": 10}
-GOALS |= {"due": 15, "ended": 30, "hand-off": 1000}
+GOALS |= {"due": 15, "ended": 30, "hand-off": 1000, "bus": 2}
 OVER = {"added", "due", "notify", "busy", "history"}
+TIMES = {"bus"}
 
 
 class Desktop:
@@ -125,7 +131,7 @@ class Desktop:
         return Gio.DBusConnection.new_for_address_sync(address, flags, None, None)
 
     def start(self, *arguments, **options):
-        process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, **options)
+        process = subprocess.Popen(arguments, **({"stdin": subprocess.DEVNULL} | options))
         self.processes.append(process)
         return process
 
@@ -197,8 +203,8 @@ class Desktop:
         invocation.return_value(GLib.Variant("(b)", (True,)))
         self.note(f"continued {title}", now, len(content["Text"]))
 
-    def ask_activities(self, method, arguments):
-        self.program.call_sync(ACTIVITIES, ACTIVITIES_PATH, ACTIVITIES, method, arguments, None, 0, -1)
+    def ask_activities(self, method, arguments=None):
+        return self.program.call_sync(ACTIVITIES, ACTIVITIES_PATH, ACTIVITIES, method, arguments, None, 0, -1)
 
     def note(self, what, now, number):
         with self.changed:
@@ -333,19 +339,66 @@ def measure_everywhere(first, second, rounds):
     return times
 
 
+class Module:
+    """A program of a system that uses the module."""
+
+    def __init__(self, desktop, program):
+        self.process = desktop.start(
+            program, desktop.state, env=desktop.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.read("ready")
+
+    def order(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def read(self, beginning):
+        """Reads a line, and returns what follows its beginning."""
+        line = self.process.stdout.readline().strip()
+        if not line.startswith(beginning):
+            sys.exit(f"The program that uses the module printed '{line}' in place of '{beginning}'.")
+        return line.removeprefix(beginning)
+
+
+def measure_continuing(first, second, program, rounds):
+    times = {"module": [], "bus": []}
+    offering, continuing = Module(first, program), Module(second, program)
+    # The first round is not counted: connections are opened.
+    for number in range(rounds + 1):
+        offering.order(f"offer module {number}")
+        offering.read("offered")
+        # The list of the other system has it.
+        time.sleep(0.3)
+        continuing.order(f"continue module {number}")
+        taken = int(continuing.read(f"continued module {number} "))
+
+        title = f"bus {number}"
+        content = {"Text": GLib.Variant("s", "x" * 2900)}
+        first.ask_activities("Offer", GLib.Variant("(ssa{sv}a{sv})", (BENCH_TYPE, title, content, {})))
+        time.sleep(0.3)
+        offers = second.ask_activities("List").unpack()[0]
+        offer = next(offer["id"] for offer in offers if offer.get("title") == title)
+        begun = time.monotonic_ns()
+        second.ask_activities("Continue", GLib.Variant("(ss)", (offer, BENCH_APPLICATION)))
+        continued = second.wait(f"continued {title}")[0]
+        if number > 0:
+            times["module"].append(taken)
+            times["bus"].append(continued - begun)
+    return times
+
+
 def measure_hand_off(first, second, rounds):
     times = {"offered": [], "continued": [], "hand-off": []}
-    application, kind = "org.example.bench-notes", "org.example.bench-note"
     interface = Gio.DBusNodeInfo.new_for_xml(HANDLER_XML).interfaces[0]
     second.program.register_object(HANDLER_PATH, interface, second.continue_activity, None, None)
-    second.ask_activities("Register", GLib.Variant("(sas)", (application, [kind])))
-    first.ask_activities("Register", GLib.Variant("(sas)", (application, [])))
+    second.ask_activities("Register", GLib.Variant("(sas)", (BENCH_APPLICATION, [BENCH_TYPE])))
+    first.ask_activities("Register", GLib.Variant("(sas)", (BENCH_APPLICATION, [])))
     content = {"Text": GLib.Variant("s", "x" * 2900)}
     # The first round is not counted: the programs have just registered.
     for number in range(rounds + 1):
         title = f"note {number}"
         begun = time.monotonic_ns()
-        first.ask_activities("Offer", GLib.Variant("(ssa{sv}a{sv})", (kind, title, content, {})))
+        first.ask_activities("Offer", GLib.Variant("(ssa{sv}a{sv})", (BENCH_TYPE, title, content, {})))
         shown, place = second.wait(f"Continue on this machine: {title}")
         chosen = second.choose(place, "default")
         continued = second.wait(f"continued {title}")[0]
@@ -420,10 +473,15 @@ def report(times, rounds):
         if base := BASES.get(name):
             over = [value - other / 1e6 for value, other in zip(values, times[base])]
             figures[f"median_over_{base}_ms"] = statistics.median(over)
+            if name in TIMES:
+                quotients = [value / other * 1e6 for value, other in zip(values, times[base])]
+                figures[f"median_times_{base}"] = statistics.median(quotients)
         rounded = {key: round(value, 2) for key, value in figures.items()}
         if goal := GOALS.get(name):
             key = f"median_over_{BASES[name]}_ms" if name in OVER else "median_ms"
-            rounded |= {"goal_ms": goal, "met": figures[key] <= goal}
+            if name in TIMES:
+                key = f"median_times_{BASES[name]}"
+            rounded |= {"goal" if name in TIMES else "goal_ms": goal, "met": figures[key] <= goal}
             if not rounded["met"]:
                 missed.append(name)
         print(json.dumps({"figure": name, "rounds": rounds} | rounded))
@@ -432,9 +490,9 @@ def report(times, rounds):
 
 def main():
     arguments = [argument for argument in sys.argv[1:] if argument != "--check"]
-    if not 1 <= len(arguments) <= 2 or not 1 <= (rounds := int((arguments + ["14"])[1])) <= 14:
+    if not 2 <= len(arguments) <= 3 or not 1 <= (rounds := int((arguments + ["14"])[2])) <= 14:
         sys.exit(__doc__)
-    command = str(Path(arguments[0]).resolve())
+    command, program = (str(Path(argument).resolve()) for argument in arguments[:2])
     loop = GLib.MainLoop()
     threading.Thread(target=loop.run, daemon=True).start()
     directory = Path(tempfile.mkdtemp(prefix="notifications-"))
@@ -446,6 +504,7 @@ def main():
         desktops[1].start_daemon({"REMOTE_SYSTEMS_HOST_NOTIFY_OFFERS": "true"})
         missed = report(measure(*desktops, rounds), rounds)
         missed += report(measure_hand_off(*desktops, rounds), rounds)
+        missed += report(measure_continuing(*desktops, program, rounds), rounds)
         missed += report(measure_everywhere(*desktops, rounds), rounds)
         second = desktops[1]
         second.stop_daemon()
