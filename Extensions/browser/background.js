@@ -114,7 +114,7 @@ function report() {
     reported = text;
     port.postMessage(message);
     // A page may change its title while the user is on it.
-    if (state.page && message.url !== reportedURL) change(NO_PAGE);
+    if (message.url !== reportedURL && (state.page || state.problem)) change({ ...NO_PAGE, problem: "" });
     reportedURL = message.url;
   }, 150);
 }

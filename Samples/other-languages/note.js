@@ -33,7 +33,8 @@ const proxy = Gio.DBusProxy.new_for_bus_sync(
 
 function call(method, signature, ...values) {
     const variant = signature ? new GLib.Variant(signature, values) : null;
-    return proxy.call_sync(method, variant, Gio.DBusCallFlags.NONE, 40000, null).recursiveUnpack();
+    // An application may take minutes to continue, so the default of 25 s is too short.
+    return proxy.call_sync(method, variant, Gio.DBusCallFlags.NONE, 300000, null).recursiveUnpack();
 }
 
 // Calls `start` now, and again when another daemon has the name: it does not know what an earlier one was told.

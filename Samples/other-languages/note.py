@@ -71,7 +71,8 @@ def main():
             account = f" (of {offer['account_name']})" if "account_name" in offer else ""
             say(f"{offer['id']} {offer['system_name']}{account}: {offer.get('title', offer['type'])}")
     elif command == "continue":
-        say(f"continued in {activities.Continue('(ss)', words[0], '')}")
+        # An application may take minutes to continue, so the default of 25 s is too short.
+        say(f"continued in {activities.Continue('(ss)', words[0], '', timeout=300_000)}")
     elif command == "receive":
         bus.register_object(
             "/org/remotesystems/ActivityHandler1",

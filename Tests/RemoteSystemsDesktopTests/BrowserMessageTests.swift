@@ -40,7 +40,21 @@ import Testing
         "https://example.com/" + String(repeating: "a", count: 2048),
     ])
     func `a page without a web address is refused`(url: String) {
-        #expect(throws: BrowserMessage.Invalid.self) { try BrowserPage(url, title: nil) }
+        #expect(throws: BrowserPage.Refusal.self) { try BrowserPage(url, title: nil) }
+    }
+
+    @Test func `a page that is not offered takes the place of the former one, and says why`() throws {
+        let long = "https://example.com/" + String(repeating: "a", count: 2048)
+        for text in [#"{"type": "page", "url": "\#(long)"}"#, #"{"type": "page", "url": "about:blank"}"#] {
+            guard case .leave(let reason?) = try BrowserMessage(Array(text.utf8)) else {
+                Issue.record("\(text)")
+                continue
+            }
+            #expect(reason.contains("of up to 2048 bytes are offered"))
+        }
+        let hidden = #"{"type": "page", "url": "https://example.com/", "incognito": true}"#
+        let left = try BrowserMessage(Array(hidden.utf8))
+        #expect(left == .leave(reason: "Pages of private windows are not offered."))
     }
 
     @Test func `what another system does with the page is said with its name and the page's title`() throws {
@@ -58,7 +72,7 @@ import Testing
 
     @Test func `messages are read, and wrong ones are refused`() throws {
         func read(_ text: String) throws -> BrowserMessage { try BrowserMessage(Array(text.utf8)) }
-        #expect(try read(#"{"type": "leave", "more": 1}"#) == .leave)
+        #expect(try read(#"{"type": "leave", "more": 1}"#) == .leave(reason: nil))
         #expect(try read(#"{"type": "continue", "id": "x"}"#) == .continue(id: "x"))
         #expect(try read(#"{"type": "opened", "number": 3}"#) == .opened(number: 3, failure: nil))
         #expect(try read(#"{"type": "opened", "number": 3, "failure": "No."}"#) == .opened(number: 3, failure: "No."))
@@ -66,7 +80,6 @@ import Testing
         #expect(try read(failure) == .opened(number: 3, failure: " [2JNo."))
         for text in [
             "", "[]", "7", #"{"type": 1}"#, #"{"type": "page"}"#, #"{"type": "dance"}"#, #"{"type": "continue"}"#,
-            #"{"type": "page", "url": "https://example.com/", "incognito": true}"#,
         ] {
             #expect(throws: BrowserMessage.Invalid.self, "\(text)") { try read(text) }
         }

@@ -96,10 +96,26 @@ import ValueSets
         table.reported("player10", .playing, nil, now: self.start)
         #expect(table.offered(now: self.start) == nil)
         table.reported("player11", .playing, try self.media("a"), now: self.start)
-        table.failed("player11")
+        _ = table.failed("player11")
         #expect(table.offered(now: self.start) == nil)
         table.reported("player98", .playing, try self.media("a"), now: self.start)
         #expect(table.offered(now: self.start) == nil)
+    }
+
+    @Test func `a player that does not respond is asked again, less and less often, until it does`() throws {
+        var table = self.table("one")
+        for number in 1...PlayerTable.maxFailures {
+            let pause = table.failed("one")
+            #expect(pause == .seconds(2 * number))
+        }
+        let last = table.failed("one")
+        #expect(last == nil)
+        table.reported("one", .playing, try self.media("a"), now: self.start)
+        #expect(table.offered(now: self.start) != nil)
+        let first = table.failed("one")
+        #expect(first == .seconds(2))
+        let unknown = table.failed("two")
+        #expect(unknown == nil)
     }
 
     // MARK: What a player states

@@ -167,12 +167,14 @@ import ValueSets
 
     private final class Origin: UserActivityDelegate {
         let events = Mutex<[String]>([])
+        let afterContinued = Mutex<@Sendable () -> Void>({})
         private let neverReturns: Bool
 
         init(neverReturns: Bool = false) { self.neverReturns = neverReturns }
 
         func userActivityWasContinued(_ activity: UserActivity, by receiver: UserActivityReceiver) async {
             self.events.withLock { $0.append("continued") }
+            self.afterContinued.withLock { $0 }()
             // Real time, which the stage's clock does not advance.
             if self.neverReturns { try? await Task.sleep(for: .seconds(1 << 30)) }
         }
@@ -309,6 +311,28 @@ import ValueSets
             let listed = meanwhile == .another ? [other.id] : []
             try await three.stage.eventually("it is not listed") { three.watcher.offers.map(\.id) == listed }
             #expect(!activity.isCurrent && other.isCurrent == (meanwhile == .another))
+        }
+    }
+
+    @Test func `an activity comes back whose receiver is cancelled while its confirmation is on the way`() async throws {
+        let handler = Failing(.throwing)
+        try await Three.with(handler) { three in
+            let (activity, origin) = (UserActivity(type: ContinuationTests.editing), Origin())
+            activity.delegate = origin
+            let offer = try await three.offer(activity)
+            let failing = Task(executorPreference: three.stage.taskExecutor) {
+                try await three.fail(offer)
+            }
+            // The origin has given it up, and its response has not arrived.
+            origin.afterContinued.withLock { $0 = { failing.cancel() } }
+            let error = try await failing.value
+            #expect(error?.code == .timedOut && error?.side == .local)
+            let isRestoring = handler.isRestoring.withLock { $0 }
+            #expect(!isRestoring)
+            try await three.stage.eventually("the origin learns both") {
+                origin.events.withLock { $0 } == ["continued", "returned"]
+            }
+            _ = try await three.listed(activity)
         }
     }
 

@@ -13,12 +13,16 @@ actor ActivityBusPrograms: BusPrograms {
         var application: String
         var host: UserActivityHost
         var running: Task<Void, Never>
-        /// The activity that it offers, and what receives its end.
-        var current: (activity: UserActivity, delegate: any UserActivityDelegate)?
+        /// The activity that it offers.
+        var current: UserActivity?
+        /// The last delegates, which activities do not keep alive: an activity may be returned after the program has
+        /// offered another one.
+        var origins: [Origin] = []
     }
 
     /// The maximum number of programs. Each has a listening port.
     static let max = 32
+    private static let maxOrigins = 8
     /// The time that a program has to continue an activity.
     private static let continueTimeout = Duration.seconds(30)
     /// The time to find the offers of the other systems when the first program asks for them.
@@ -205,16 +209,17 @@ actor ActivityBusPrograms: BusPrograms {
         }
         // Content that no other system could receive is refused where the program still learns it.
         try activity.checkContent()
-        let delegate = Origin(id: id, program: sender, server: self.server)
-        activity.delegate = delegate
+        let origin = Origin(id: id, program: sender, server: self.server)
+        activity.delegate = origin
         try await activity.becomeCurrent(at: program.host)
-        self.programs[sender]?.current = (activity, delegate)
+        self.programs[sender]?.current = activity
+        self.programs[sender]?.origins = program.origins.suffix(Self.maxOrigins - 1) + [origin]
         return id
     }
 
     private func activity(_ id: String, of sender: String) throws(BusCallError) -> UserActivity {
         guard let program = self.programs[sender] else { throw .notRegistered }
-        guard let activity = program.current?.activity, activity.isCurrent,
+        guard let activity = program.current, activity.isCurrent,
             activity.id.uuidString.lowercased() == id.lowercased()
         else {
             throw BusCallError(code: "activityUnknown", message: "This program does not offer the activity now.")

@@ -108,6 +108,9 @@ final class BrowserConnection: Sendable {
                     guard invalid < Self.maxInvalid else { throw .invalid(error.text) }
                     continue
                 }
+                if case .leave(let reason?) = read {
+                    self.send(.failed(code: "notOffered", message: reason, id: nil))
+                }
                 guard case .enqueued = self.feed.yield(read) else { throw .flood }
             }
         }

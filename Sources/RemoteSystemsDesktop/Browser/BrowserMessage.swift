@@ -8,8 +8,8 @@ internal import ValueSets
 enum BrowserMessage: Hashable {
     /// The page that the user sees now.
     case page(BrowserPage)
-    /// The user sees no page that is offered.
-    case leave
+    /// The user sees no page that is offered. A page that cannot be offered has a reason.
+    case leave(reason: String?)
     /// The user continues an offer in this browser.
     case `continue`(id: String)
     /// The browser has opened the page of a ``BrowserOrder/open(number:url:)``, or says why not.
@@ -38,10 +38,16 @@ enum BrowserMessage: Hashable {
             throw Invalid(text: "A message of the browser is not a JSON object with a type.")
         }
         switch (fields.type, fields.url, fields.id, fields.number) {
+        case ("page", _?, _, _) where fields.incognito == true:
+            self = .leave(reason: "Pages of private windows are not offered.")
         case ("page", let url?, _, _):
-            guard fields.incognito != true else { throw Invalid(text: "Pages of private windows are not offered.") }
-            self = .page(try BrowserPage(url, title: fields.title))
-        case ("leave", _, _, _): self = .leave
+            // The user sees it instead of the former page, which is not offered any more.
+            do throws(BrowserPage.Refusal) {
+                self = .page(try BrowserPage(url, title: fields.title))
+            } catch {
+                self = .leave(reason: error.text)
+            }
+        case ("leave", _, _, _): self = .leave(reason: nil)
         case ("continue", _, let id?, _) where id.utf8.count <= 64: self = .continue(id: id)
         case ("opened", _, _, let number?):
             let failure = fields.failure.map { String($0.withoutControlCharacters.prefix(200)) }
@@ -54,6 +60,11 @@ enum BrowserMessage: Hashable {
 
 /// A web page that a browser offers.
 struct BrowserPage: Hashable {
+    /// Why a page is not offered.
+    struct Refusal: Error, Hashable {
+        var text: String
+    }
+
     /// The maximum length of an address, in bytes.
     static let maxAddressBytes = 2048
 
@@ -61,18 +72,18 @@ struct BrowserPage: Hashable {
     var title: String?
 
     /// Checks a page, and removes the user's name and password from its address.
-    init(_ url: String, title: String?) throws(BrowserMessage.Invalid) {
+    init(_ url: String, title: String?) throws(Refusal) {
         guard url.utf8.count <= Self.maxAddressBytes, var parts = URLComponents(string: url),
             ["http", "https"].contains(parts.scheme?.lowercased()), parts.host?.isEmpty == false
         else {
-            throw BrowserMessage.Invalid(
+            throw Refusal(
                 text: "Only pages with an http or https address of up to \(Self.maxAddressBytes) bytes are offered."
             )
         }
         parts.user = nil
         parts.password = nil
         guard let address = parts.url else {
-            throw BrowserMessage.Invalid(text: "The address of the page is not a URL.")
+            throw Refusal(text: "The address of the page is not a URL.")
         }
         self.address = address
         self.title = title.flatMap(PlayerState.text)

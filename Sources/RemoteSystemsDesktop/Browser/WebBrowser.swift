@@ -152,7 +152,8 @@ package actor WebBrowser {
 
     private func offer(_ host: UserActivityHost) async {
         guard self.current?.page != self.page else { return }
-        if let current, let page, current.page.address == page.address, current.activity.isCurrent {
+        // Also if another system has continued the page: a new title does not offer it again.
+        if let current, let page, current.page.address == page.address {
             self.current?.page = page
             current.activity.title = page.title
             return
@@ -168,6 +169,7 @@ package actor WebBrowser {
         do {
             try await activity.becomeCurrent(at: host)
         } catch {
+            self.current = nil
             let reason = (error as? RemoteSystemError)?.message ?? "The page is not offered."
             self.connection.send(.failed(code: "notOffered", message: reason, id: nil))
         }

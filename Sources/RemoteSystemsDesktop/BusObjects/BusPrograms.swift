@@ -26,9 +26,25 @@ protocol BusPrograms: Actor {
 }
 
 extension BusPrograms {
-    /// Reads the arguments in the order of the calls, of which the length is limited: a later call of a program does
-    /// not overtake an earlier one.
-    func respond(
+    /// Begins to perform a call. Calls begin in the order in which they came: a later call of a program does not
+    /// overtake an earlier one.
+    ///
+    /// - Returns: the task, which begins on this actor behind those that were started before.
+    fileprivate func start(
+        _ method: String,
+        _ arguments: BusArguments,
+        of sender: String
+    ) -> Task<Result<[MessageBus.Argument], BusCallError>, Never> {
+        Task {
+            do throws(BusCallError) {
+                return .success(try await self.respond(to: method, arguments, of: sender))
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    private func respond(
         to method: String,
         _ arguments: BusArguments,
         of sender: String
@@ -74,11 +90,16 @@ extension BusObjectServer {
                 switch event {
                 case .left(let program): await programs.left(program)
                 case .call(let method, let arguments, let sender, let invocation):
+                    let work = await programs.start(method, arguments, of: sender)
                     group.addTask {
-                        do throws(BusCallError) {
-                            invocation.respond(try await programs.respond(to: method, arguments, of: sender))
-                        } catch {
-                            invocation.fail(error)
+                        let result = await withTaskCancellationHandler {
+                            await work.value
+                        } onCancel: {
+                            work.cancel()
+                        }
+                        switch result {
+                        case .success(let values): invocation.respond(values)
+                        case .failure(let error): invocation.fail(error)
                         }
                         self.handled(sender)
                     }

@@ -117,7 +117,7 @@ package actor MediaPlayers: Service {
 
     private func reported(_ player: String, _ state: PlayerState?, name: String) {
         guard let state else {
-            self.table.failed(player)
+            self.failed(player)
             return self.explain(name, "It does not respond, or states more than a player may.")
         }
         do throws(PlayedMedia.Refusal) {
@@ -127,6 +127,15 @@ package actor MediaPlayers: Service {
         } catch {
             self.table.reported(player, state.status, nil, now: .now)
             if state.address != nil { self.explain(name, error.text) }
+        }
+    }
+
+    /// A player did not state what it plays. It is asked again, since the position changes without a report.
+    private func failed(_ player: String) {
+        guard let pause = self.table.failed(player) else { return }
+        Task { [weak self] in
+            try? await Task.sleep(for: pause)
+            await self?.bus?.mark(player)
         }
     }
 
@@ -207,7 +216,7 @@ package actor MediaPlayers: Service {
             didReceive input: ContinuationInputStream,
             _ output: ContinuationOutputStream
         ) async {
-            await self.owner.handOver(self.player, input, output)
+            await self.owner.handOver(self.player, of: try? PlayedMedia(content: activity.userInfo), input, output)
         }
     }
 
@@ -218,7 +227,7 @@ package actor MediaPlayers: Service {
             let media = try? PlayedMedia(state, documents: self.documents)
         else {
             activity.invalidate()
-            self.table.failed(player)
+            self.failed(player)
             return
         }
         activity.userInfo = media.content
@@ -242,8 +251,11 @@ package actor MediaPlayers: Service {
     }
 
     /// Waits until the other system plays, and pauses the player.
+    ///
+    /// - Parameter media: what the other system has received.
     private func handOver(
         _ player: String,
+        of media: PlayedMedia?,
         _ input: ContinuationInputStream,
         _ output: ContinuationOutputStream
     ) async {
@@ -251,29 +263,33 @@ package actor MediaPlayers: Service {
         do {
             try await StreamRequests.serve(input, output) { message in
                 guard !PlayerMessage.asksForPosition(message) else {
-                    return PlayerMessage.position(await self.media(of: player))
+                    // The position of another track, to which the player has gone on, says nothing about this one.
+                    let now = await self.media(of: player)
+                    return PlayerMessage.position(now?.address == media?.address ? now : nil)
                 }
                 guard PlayerMessage.isStarted(message) else { return [:] }
+                guard await self.pause(player) else { return PlayerMessage.paused(false) }
                 hasStarted = true
                 self.table.handedOver(player)
-                return PlayerMessage.paused(await self.pause(player))
+                return PlayerMessage.paused(true)
             }
         } catch {
             self.logger.debug("The stream of a hand-over ended", metadata: ["reason": "\(error)"])
         }
         guard !hasStarted else { return }
-        self.logger.notice("Another system could not play the media. The player goes on")
+        self.logger.notice("Another system could not continue the media. The player goes on")
         self.table.failedHandOver(player)
         await self.refresh()
     }
 
-    /// - Returns: whether the player has paused.
+    /// - Returns: whether the player has paused, or has left the bus.
     private func pause(_ player: String) async -> Bool {
         guard let bus else { return false }
         try? await bus.pause(player)
         let deadline = ContinuousClock.now + Self.pauseTime
         while ContinuousClock.now < deadline, !Task.isCancelled {
-            guard let state = await bus.state(of: player), state.status == .playing else { return true }
+            let state = await bus.state(of: player)
+            if state.map({ $0.status != .playing }) ?? !bus.players.contains(where: { $0.id == player }) { return true }
             try? await Task.sleep(for: .milliseconds(50))
         }
         self.logger.warning("A media player that was handed over did not pause")

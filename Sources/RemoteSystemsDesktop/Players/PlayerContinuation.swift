@@ -52,11 +52,19 @@ struct PlayerContinuation: Sendable {
         if case .failure(let refusal) = check { throw Self.failed(refusal.text) }
         let (player, hasOwnList) = try await self.start(media, playlist, began: began, requests)
         let name = Self.name(of: player)
-        guard await self.response(to: PlayerMessage.started, requests) != nil else {
+        guard let response = await self.response(to: PlayerMessage.started, requests) else {
             self.logger.notice("The other player was not paused")
             throw ContinuationError(
                 .streamFailed,
                 "\(name) plays here, but the other system could not be asked to pause its player.",
+                side: .remote
+            )
+        }
+        guard PlayerMessage.isPaused(response) else {
+            self.logger.notice("The other player did not pause")
+            throw ContinuationError(
+                .handlerFailed,
+                "\(name) plays here, but the player of the other system did not pause.",
                 side: .remote
             )
         }
@@ -112,7 +120,7 @@ struct PlayerContinuation: Sendable {
         _ requests: StreamRequests
     ) async throws(ContinuationError) -> (player: PlayerChoice.Candidate, hasOwnList: Bool) {
         let deadline = began + Self.startTime
-        let (candidate, opening) = try await self.opened(media, playlist, deadline: deadline)
+        let (candidate, opening) = try await self.openedAlthoughCancelled(media, playlist, deadline: deadline)
         let player = candidate.player
         // The player may have taken long to start. Meanwhile, the other one went on, or was paused.
         let asked = ContinuousClock.now
@@ -137,6 +145,7 @@ struct PlayerContinuation: Sendable {
             let isOnBus = self.bus.players.contains { $0.id == player }
             let answered = ContinuousClock.now
             guard !Task.isCancelled else {
+                await self.pauseAlthoughCancelled(player)
                 throw ContinuationError(.timedOut, "The continuation was cancelled.", side: .local, canRetry: true)
             }
             // The position was right between the question and the response.
@@ -150,8 +159,7 @@ struct PlayerContinuation: Sendable {
                 case .seek(let second, let track): try await self.bus.seek(player, to: second, track: track)
                 case .started: return (candidate, opening == .held)
                 case .fail(let problem):
-                    // It must not begin to play later.
-                    try? await self.bus.pause(player)
+                    await self.pauseAlthoughCancelled(player)
                     throw MessageBus.Failure(message: problem)
                 }
             } catch {
@@ -164,6 +172,27 @@ struct PlayerContinuation: Sendable {
             }
             try? await Task.sleep(for: Self.pollInterval)
         }
+    }
+
+    /// Pauses a player that must not begin to play later.
+    private func pauseAlthoughCancelled(_ player: String) async {
+        await self.clock.task { try? await self.bus.pause(player) }.value
+    }
+
+    /// Waits for the player that opens the media also if this task is cancelled: otherwise it would begin to play later.
+    private func openedAlthoughCancelled(
+        _ media: PlayedMedia,
+        _ playlist: Playlist,
+        deadline: ContinuousClock.Instant
+    ) async throws(ContinuationError) -> (player: PlayerChoice.Candidate, opening: Opening) {
+        try await self.clock.task {
+            do throws(ContinuationError) {
+                return Result<(player: PlayerChoice.Candidate, opening: Opening), ContinuationError>
+                    .success(try await self.opened(media, playlist, deadline: deadline))
+            } catch {
+                return .failure(error)
+            }
+        }.value.get()
     }
 
     /// Finds the player that has the media open, or lets one open it.
@@ -278,7 +307,7 @@ enum PlayerMessage {
 
     static func isStarted(_ message: ValueSet) -> Bool { message[Self.startedKey]?.bool == true }
 
-    /// The response to ``position``. Empty if the player does not state it.
+    /// The response to ``position``. Empty if the player does not state it, or plays something else meanwhile.
     static func position(_ media: PlayedMedia?) -> ValueSet {
         guard let media else { return [:] }
         return [Self.positionKey: .double(media.position), Self.playingKey: .bool(media.isPlaying)]
@@ -293,4 +322,6 @@ enum PlayerMessage {
 
     /// The response to ``started``.
     static func paused(_ isPaused: Bool) -> ValueSet { [Self.pausedKey: .bool(isPaused)] }
+
+    static func isPaused(_ response: ValueSet) -> Bool { response[Self.pausedKey]?.bool == true }
 }

@@ -13,6 +13,8 @@ struct PlayerTable: Sendable {
     static let pausedTime = Duration.seconds(300)
     /// The time that another system has to start playing. Until then, the player is not offered to a third one.
     static let handOverTime = Duration.seconds(60)
+    /// The number of times that a player which does not respond is asked again.
+    static let maxFailures = 5
 
     /// Whether another system plays on.
     private enum HandOver: Hashable {
@@ -29,6 +31,8 @@ struct PlayerTable: Sendable {
         /// The time since which it plays, or does not.
         var since: Instant
         var handOver = HandOver.none
+        /// The number of times that it did not respond since its last report.
+        var failures = 0
     }
 
     /// What is offered.
@@ -61,12 +65,19 @@ struct PlayerTable: Sendable {
         }
         known.status = status
         known.media = media
+        known.failures = 0
         self.players[player] = known
     }
 
     /// A player did not respond. It is offered again after its next report.
-    mutating func failed(_ player: String) {
-        self.players[player]?.media = nil
+    ///
+    /// - Returns: the time after which it is asked again; `nil` if it has not responded several times.
+    mutating func failed(_ player: String) -> Duration? {
+        guard var known = self.players[player] else { return nil }
+        known.media = nil
+        known.failures += 1
+        self.players[player] = known
+        return known.failures <= Self.maxFailures ? .seconds(2 * known.failures) : nil
     }
 
     // MARK: Handing over

@@ -111,6 +111,7 @@ struct IncomingContinuation: Sendable {
             }
             do {
                 if !self.options.continuesBeforeConfirmation {
+                    try Task.checkCancellation()
                     try await self.restore(payload, continuation, over: confirmed)
                 }
                 await confirmed.close()
@@ -202,20 +203,25 @@ struct IncomingContinuation: Sendable {
     private func confirm(
         _ continuation: UUID,
         over connection: AppServiceConnection,
-        reconnect: () async throws -> AppServiceConnection
+        reconnect: @escaping @Sendable () async throws -> AppServiceConnection
     ) async throws -> AppServiceConnection {
         let request = ContinuationRequest.confirm(continuation: continuation)
-        do {
-            _ = try await self.send(request, over: connection)
-            return connection
-        } catch let error as ContinuationError where error.isOutcomeUnknown {
-            guard let second = try? await reconnect() else { throw error }
-            guard (try? await self.send(request, over: second)) != nil else {
-                await second.close()
-                throw error
+        // In a task of its own: if this one is cancelled, the origin may have given the activity up nevertheless.
+        return try await self.clock.task { () -> Result<AppServiceConnection, any Error> in
+            do {
+                _ = try await self.send(request, over: connection)
+                return .success(connection)
+            } catch let error as ContinuationError where error.isOutcomeUnknown {
+                guard let second = try? await reconnect() else { return .failure(error) }
+                guard (try? await self.send(request, over: second)) != nil else {
+                    await second.close()
+                    return .failure(error)
+                }
+                return .success(second)
+            } catch {
+                return .failure(error)
             }
-            return second
-        }
+        }.value.get()
     }
 
     /// Returns the activity to its origin, which has given it up: the application has failed to continue it. If the
