@@ -157,6 +157,37 @@ extension DesktopTests {
             }
         }
 
+        @Test func `a page that is continued elsewhere is not offered again when its title changes`() async throws {
+            try await TwoBuses.with { first, second in
+                let remotesystems = try builtProgram("remotesystems")
+                let watching = try second.start([remotesystems, "activities", "watch", "--loopback", "--json"])
+                let type = "org.remotesystems.browsing-web"
+                let reader = try second.start([
+                    try builtProgram("activity-probe"), "test.reader", "\(second.desktop.directory)/reader", "lo", type,
+                ])
+                let browser = try Self.start(
+                    first.environment,
+                    "ready,page=https://example.com/x,received=handed-over,page=https://example.com/x Another title,pause,"
+                        + "page=https://example.com/y Last page,received=end",
+                    [remotesystems, "activities", "browser", "--browser", "chromium"]
+                )
+                // Fails before the page and the application are listed.
+                _ = try await eventually("the continuation", within: .seconds(60)) { () async throws -> Bool? in
+                    let continuing = try second.start(
+                        [remotesystems, "activities", "continue", type, "--loopback", "--in", "test.reader"]
+                    )
+                    return try await continuing.exit(within: .seconds(60)) == 0 ? true : nil
+                }
+                _ = try await eventually("the next page", within: .seconds(60)) {
+                    watching.lines.contains { $0.contains("Last page") } ? true : nil
+                }
+                #expect(!watching.lines.contains { $0.contains("Another title") }, "\(watching.lines)")
+                await browser.stop()
+                await reader.stop()
+                await watching.stop()
+            }
+        }
+
         @Test func `the files of the browsers are written, and removed again`() async throws {
             try await Desktop.with { desktop in
                 func install(_ arguments: String...) async throws -> [String] {

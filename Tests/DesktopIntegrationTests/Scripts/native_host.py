@@ -9,11 +9,12 @@ Prints each message of the program as a line of JSON, and at last its exit statu
 
 KIND is a list of what is sent, separated by commas:
     ready      waits for the program
-    page=URL   a page; leave; continue=ID
+    page=URL   a page, with the title 'A page'; page=URL TITLE; leave; continue=ID
     continue   continues the first offer that is listed, and waits for the outcome
     open=TEXT  responds to each `open` from now on: with a failure, if there is a text
     opened=N   waits until N pages were to be opened
     received=TYPE  waits for a message of the type
+    pause      waits for a second
     garbage    a message that is not JSON
     list       a message that is JSON of another form
     private    a page of a private window
@@ -28,6 +29,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
 program = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 # What the program has sent, and whether it sends no more.
@@ -89,8 +91,9 @@ try:
         match word.split("=", 1):
             case ["ready"]:
                 wait(lambda message: message["type"] == "ready")
-            case ["page", url]:
-                page(url)
+            case ["page", text]:
+                url, _, title = text.partition(" ")
+                page(url, title=title or "A page")
             case ["leave"]:
                 send(b'{"type": "leave"}')
             case ["continue", offer]:
@@ -106,6 +109,8 @@ try:
                 wait(lambda message: message["type"] == "open", count=int(count))
             case ["received", kind]:
                 wait(lambda message, kind=kind: message["type"] == kind)
+            case ["pause"]:
+                time.sleep(1)
             case ["garbage"]:
                 send(b"\xff\x00 no JSON")
             case ["list"]:
