@@ -66,9 +66,9 @@ extension AccountContext {
         // If the update fails, the version stays unchanged, so the next check tries again.
         try present.security.update(
             identity: account.identity,
-            revocations: account.revocations
+            revocations: account.revocations,
+            links: links == present.links ? nil : links.links
         )
-        if links != present.links { try present.security.update(links: links.links) }
         self.loaded.withLock { loaded in
             loaded?.version = account.version
             loaded?.systemName = account.systemName

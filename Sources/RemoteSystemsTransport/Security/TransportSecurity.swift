@@ -74,27 +74,29 @@ package final class TransportSecurity: Sendable {
         self.state.withLock { $0.identity.systemID }
     }
 
-    /// Applies a renewed identity or a changed revocation list: to every further handshake, and to the open
-    /// connections. Connections with a revoked system are closed at once.
+    /// Applies a renewed identity, a changed revocation list or changed links with other accounts: to every further
+    /// handshake, and to the open connections. Connections with a revoked system are closed at once, and those with
+    /// systems of accounts that are not linked any more, or whose grants changed.
     ///
     /// What the process already knows is never lost, even if the stored account is older, for example restored from a
     /// backup: root keys, revocations, and the discovery key.
     ///
-    /// - Parameter revocations: added to the present ones; `nil` adds nothing.
-    package func update(identity: SystemIdentity, revocations: RevocationList? = nil) throws {
+    /// - Parameters:
+    ///   - revocations: added to the present ones; `nil` adds nothing.
+    ///   - links: replace the present ones; `nil` changes none.
+    package func update(
+        identity: SystemIdentity,
+        revocations: RevocationList? = nil,
+        links: [AccountLink]? = nil
+    ) throws {
         try self.change { state in
             var own = identity.trustedAccount(revocations: revocations)
             // Learned root keys may not be stored yet, so they are added. In a conflict the stored keys prevail.
             own.merge(state.trust.own)
             state.identity = own.discoveryKey.map(identity.using) ?? identity
             state.trust.update(own: own)
+            if let links { state.trust.update(links: links) }
         }
-    }
-
-    /// Applies changed links with other accounts: to every further handshake, and to the open connections. Connections
-    /// with systems of accounts that are not linked any more, or whose grants changed, are closed at once.
-    package func update(links: [AccountLink]) throws {
-        try self.change { $0.trust.update(links: links) }
     }
 
     /// Uses further root keys of a trusted account from now on, and passes them on to be stored.

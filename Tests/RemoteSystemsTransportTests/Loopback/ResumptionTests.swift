@@ -87,7 +87,7 @@ import ValueSets
             #expect(again.text.contains("Reused, TLSv1.3"), "otherwise this test proves nothing")
             #expect(again.frame == .accepted)
             #expect(host.connections.all.allSatisfy { $0.peer.standing.kind == .linked })
-            try host.security.update(links: [])
+            try host.security.update(identity: identity, links: [])
             let withdrawn = try await openssl.run(["-sess_in", openssl.session])
             #expect(withdrawn.text.contains("New, TLSv1.3"))
             #expect(withdrawn.frame == .refused(.notAuthorized))
