@@ -112,4 +112,30 @@ import Testing
         }
         #expect(later == [4, 12])
     }
+
+    @Test func `of a linked account, eight changes are stored at once, then one in ten seconds`() throws {
+        let account = try AccountAuthority(creatingAt: Date()).roots.accountID
+        let other = try AccountAuthority(creatingAt: Date()).roots.accountID
+        var pace = TrustPace()
+        func stored(after time: Duration) -> Int {
+            (0..<100).count { _ in
+                guard pace.delayOfStoring(of: account, at: Self.start + time) == nil else { return false }
+                pace.noteStored(of: account, at: Self.start + time)
+                return true
+            }
+        }
+        let atOnce = stored(after: .zero)
+        #expect(atOnce == 8)
+        let next = pace.delayOfStoring(of: account, at: Self.start)
+        let delay = try #require(next)
+        #expect(delay >= .milliseconds(9_999) && delay <= .milliseconds(10_001))
+        let later = stored(after: .seconds(60))
+        #expect(later == 6)
+        let ofOther = pace.delayOfStoring(of: other, at: Self.start + .seconds(60))
+        #expect(ofOther == nil)
+        // What several connections have stored at once, the account waits for afterwards.
+        for _ in 0..<3 { pace.noteStored(of: account, at: Self.start + .seconds(60)) }
+        let counts = [stored(after: .seconds(95)), stored(after: .seconds(105))]
+        #expect(counts == [0, 1])
+    }
 }

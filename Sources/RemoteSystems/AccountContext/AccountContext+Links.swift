@@ -76,13 +76,17 @@ extension AccountContext {
             let lists = revocations.verified(&rejection) { (bytes) throws(TrustError) in
                 try trusted.revocationList(bytes, now: Date())
             }
+            .filter { linked.revocations?.gains(from: $0) ?? true }
             if !lists.isEmpty || chain != linked.roots {
                 let learned = try LearnedLink(
                     roots: chain,
                     verified: lists,
                     of: self.security().identity.accountID
                 )
-                if try store.learn(learned, now: Date()) { self.reloadIdentity() }
+                if try store.learn(learned, now: Date()) {
+                    self.trustPace.withLock { $0.noteStored(of: account, at: self.environment.time.now) }
+                    self.reloadIdentity()
+                }
             }
             if let rejection { throw rejection }
         }

@@ -164,8 +164,10 @@ extension AccountContext {
         let account: AccountID? = if case .linked(let account, _) = peer.standing { account } else { nil }
         // Increasing pauses, since all connections of the peer wait for the same turns.
         var pause = Duration.zero
-        while let delay = self.trustPace.withLock({
-            $0.delay(of: peer.systemID, account, at: self.environment.time.now)
+        while let delay = self.trustPace.withLock({ pace -> Duration? in
+            let now = self.environment.time.now
+            if let account, let delay = pace.delayOfStoring(of: account, at: now) { return delay }
+            return pace.delay(of: peer.systemID, account, at: now)
         }) {
             guard isFollowed() else { return false }
             pause = min(max(pause * 2, delay), .seconds(2))

@@ -50,12 +50,13 @@ package struct LearnedLink: Sendable, Hashable {
     }
 
     /// Adds newer root keys, revocations and newer withdrawals. Revocations are only added, so that a list of another
-    /// machine with the linked account's root key readmits no system.
+    /// machine with the linked account's root key readmits no system. A list that only has a greater number is ignored:
+    /// the linked account could otherwise have each system store and publish any number of lists.
     ///
     /// - Throws: As ``RootChain/extended(by:)-(RootChain)``. Nothing is changed then.
     mutating func merge(_ other: LearnedLink) throws(TrustError) {
         self.roots = try self.roots.extended(by: other.roots)
-        if let list = other.revocations { self.add(list) }
+        if let list = other.revocations, self.revocations?.gains(from: list) ?? true { self.add(list) }
         self.withdrawal = Self.newer(self.withdrawal, other.withdrawal)
         self.ownWithdrawal = Self.newer(self.ownWithdrawal, other.ownWithdrawal)
     }

@@ -125,6 +125,14 @@ package struct RevocationList: Hashable, Sendable {
         return newest
     }
 
+    /// Whether merging another list changes more than the number of the newest list: a newer root key signed the other
+    /// list, or it names further systems, or it replaces several lists by fewer.
+    package func gains(from list: RevocationList) -> Bool {
+        let merged = self.merging(list)
+        return merged.root > self.root || merged.older.count < self.older.count
+            || !merged.allSystems.allSatisfy(self.contains)
+    }
+
     /// The list without the ``older`` ones.
     package var alone: RevocationList {
         var list = self

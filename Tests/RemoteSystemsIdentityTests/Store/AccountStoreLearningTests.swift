@@ -41,6 +41,34 @@ extension AccountStoreLinksTests {
         }
     }
 
+    @Test func `a linked account's list that only has a greater number is ignored`() throws {
+        try self.link()
+        let (here, there) = (SystemID.any(), SystemID.any())
+        let authority = try self.theirs.store.authority()
+        let first = try authority.revocationList(of: [here], after: nil, now: noon)
+        let renumbered = try authority.revocationList(of: [here], after: first, now: noon)
+        let competing = try authority.revocationList(of: [there], after: renumbered, now: noon)
+        let lacking = try authority.revocationList(of: [here], after: competing, now: noon)
+        let replacing = try authority.revocationList(of: [here, there], after: lacking, now: noon)
+        let next = try authority.successor(retiring: noon.addingTimeInterval(day), now: noon)
+        let ofNextKey = try next.revocationList(of: [here], after: replacing, now: noon)
+        let steps: [(list: RevocationList, isNew: Bool, known: [RevocationList])] = [
+            (first, true, [first]), (renumbered, false, [first]), (competing, true, [competing, first]),
+            // It names no system that the two do not name.
+            (lacking, false, [competing, first]),
+            // One list for two.
+            (replacing, true, [replacing]), (first, false, [replacing]),
+            (ofNextKey, true, [ofNextKey]), (replacing, false, [ofNextKey]),
+        ]
+        for (list, isNew, known) in steps {
+            let roots = list.root == 2 ? next.roots : self.them.roots
+            let hasLearned = try self.ours.store.learn(roots: roots, revocations: [list.bytes])
+            let link = try #require(try self.ours.store.links()[self.them.accountID])
+            #expect(hasLearned == isNew)
+            #expect(link.revocations?.allBytes == known.map(\.bytes))
+        }
+    }
+
     @Test func `what one system learned of a linked account, the others of its account learn from it`() throws {
         try self.link()
         let machine = try self.member()

@@ -76,6 +76,27 @@ import ValueSets
         #expect(TrustTopic.presented(in: many) == PresentedTrust())
     }
 
+    @Test func `a linked account's lists that only have greater numbers are not stored, and take nothing of its pace`()
+        async throws
+    {
+        try await LinkedAccounts.with(granting: Grants(services: ["test.volume"])) { accounts in
+            let (authority, friends) = (try accounts.friendsStore.authority(), try accounts.friendsID)
+            let lost = try authority.makeSystem(beside: accounts.friendsStore.identity(), now: Date()).systemID
+            let context = ApplicationContext(accounts.ours.configuration("test.account"))
+            let first = try authority.revocationList(of: [lost], after: nil, now: Date())
+            try await accounts.presentToOurs([first.bytes])
+            var last = first
+            for _ in 0..<16 {
+                last = try authority.revocationList(of: [lost], after: last, now: Date())
+                try await accounts.presentToOurs([last.bytes])
+            }
+            let stored = try accounts.ourStore.links()[friends]?.revocations
+            #expect(stored == first)
+            let delay = context.account.trustPace.withLock { $0.delayOfStoring(of: friends, at: .now) }
+            #expect(delay == nil)
+        }
+    }
+
     private static let rejected = "A list of revoked systems or of links was rejected"
 
     @Test func `a forged list is ignored, and the connection continues`() async throws {
