@@ -261,7 +261,12 @@ extension AccountStore {
             )
             let setAside = try Self.install(files + kept, in: state, settingAsideAt: now)
             try Self.recordNewestList(revocations, of: identity.systemID, in: state)
-            return AccountChange(identity: identity, setAside: setAside)
+            guard let list = revocations, !list.older.isEmpty, let account = try state.subdirectory(Self.accountName)
+            else { return AccountChange(identity: identity, setAside: setAside) }
+            // A machine that joins, or an account that is linked, receives one list only. After a failure the lists
+            // stay in force as they are, and the next one is signed with the systems of all.
+            _ = try? Self.sign(Set(list.allSystems), after: list, by: authority, in: account, now: now)
+            return AccountChange(identity: try StoredAccount(reading: account).identity, setAside: setAside)
         }
     }
 

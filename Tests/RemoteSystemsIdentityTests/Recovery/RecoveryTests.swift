@@ -191,6 +191,27 @@ import Testing
         #expect(try self.store.revocations() == revocations)
     }
 
+    @Test func `recovery signs one list of competing ones, for machines that join`() throws {
+        let (here, there) = (SystemID.any(), SystemID.any())
+        _ = try self.store.identity(now: noon)
+        let authority = try self.store.authority()
+        let ofFile = try authority.revocationList(of: [here], after: nil, now: noon)
+        try self.store.install(revocations: ofFile.bytes, now: noon)
+        let identity = try self.export()
+        // The list of another machine with the root key, which did not know the first one.
+        let known = try authority.revocationList(of: [there], after: nil, now: noon.addingTimeInterval(60))
+        let member = try TemporaryDirectory()
+        let joined = try SystemIdentity.member(of: authority, identity.discoveryKey)
+        _ = try member.store.adopt(joined, revocations: known, now: noon)
+        let change = try self.importing(into: member.store)
+        let list = try #require(try member.store.revocations())
+        #expect(list.older.isEmpty && Set(list.systems) == [here, there] && list.isNewer(than: known))
+        let recovered = try member.store.identity(now: noon)
+        #expect(recovered.discoveryKey.position == list.position)
+        #expect(recovered.formerDiscoveryKeys == [identity.discoveryKey])
+        #expect(change.identity.discoveryKey == recovered.discoveryKey)
+    }
+
     @Test func `a damaged account is replaced by recovery and set aside`() throws {
         let lost = try self.export()
         try remove(self.store.directory + "/account/system-key.pem")
