@@ -3,6 +3,7 @@
 
 import Foundation
 import IntegrationSupport
+import RemoteSystemsIdentity
 import Testing
 
 extension CommandTests {
@@ -43,6 +44,42 @@ extension CommandTests {
                 try files.removeItem(atPath: sandbox.cache)
                 let unnoticed = try await sandbox.account()["revoked"] as? [String] ?? []
                 #expect(unnoticed == (hadList ? [first] : []))
+            }
+        }
+
+        @Test func `links from before a withdrawal are reported when the state directory is restored`() async throws {
+            try await Sandbox.with { sandbox in
+                let own = AccountStore(directory: sandbox.state())
+                let other = AccountStore(directory: sandbox.state("bo"))
+                _ = try own.identity()
+                _ = try other.identity()
+                let ours = try own.linkOffer(name: "Ada", granting: Grants(services: ["test.volume"]), now: Date())
+                let theirs = try other.linkOffer(name: "Bo", granting: Grants(), now: Date())
+                try own.link(ours, with: theirs, now: Date())
+                let backup = sandbox.state("backup")
+                try FileManager.default.copyItem(atPath: sandbox.state(), toPath: backup)
+                func unlink() async throws {
+                    let unlinked = try await sandbox.run("account", "unlink", "Bo", "--loopback")
+                    #expect(unlinked.status == 0, "\(unlinked)")
+                }
+                func warnings(_ arguments: String...) async throws -> Int {
+                    let finished = try await sandbox.start(arguments + ["--json"]).finish()
+                    return finished.json.count { ($0["what"] as? String)?.contains("links.pem is older") ?? false }
+                }
+                try await unlink()
+                let before = try await warnings("account", "links")
+                #expect(before == 0)
+                try FileManager.default.removeItem(atPath: sandbox.state())
+                try FileManager.default.copyItem(atPath: backup, toPath: sandbox.state())
+                let counts = [
+                    try await warnings("account", "links"), try await warnings("account", "show"),
+                    try await warnings("doctor", "--loopback", "--port", "0"),
+                ]
+                #expect(counts == [1, 1, 1])
+                // A newer list ends it.
+                try await unlink()
+                let after = try await warnings("account", "links")
+                #expect(after == 0)
             }
         }
     }

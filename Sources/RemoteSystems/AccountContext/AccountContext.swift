@@ -192,7 +192,16 @@ final class AccountContext: Sendable {
             )
         }
         try store.noteUse(as: account.identity.systemID)
-        try? store.noteNewestList()
+        try? store.noteNewestLists()
+        if let path = try? store.restoredLinks() {
+            self.logger.warning(
+                """
+                The list of links with other accounts is older than before, as one of a backup, so withdrawn links may \
+                be in force again. 'remotesystems doctor' states what to do
+                """,
+                metadata: ["path": "\(path)"]
+            )
+        }
         return account
     }
 

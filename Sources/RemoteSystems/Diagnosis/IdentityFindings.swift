@@ -39,8 +39,24 @@ extension ApplicationContext {
         }
     }
 
-    /// The findings about damaged and lost records of the account's systems. Creates no account.
-    var recordFindings: [DiagnosisFinding] { [self.damagedRecords, self.lostRecord].compactMap(\.self) }
+    /// The findings about damaged and lost records of the account's systems, and about restored links. Creates no
+    /// account.
+    var recordFindings: [DiagnosisFinding] {
+        [self.damagedRecords, self.lostRecord, self.restoredLinks].compactMap(\.self)
+    }
+
+    fileprivate var restoredLinks: DiagnosisFinding? {
+        guard let store = try? self.account.store(), let path = try? store.restoredLinks() else { return nil }
+        return DiagnosisFinding(
+            .account,
+            .warning,
+            "\(path) is older than before: it was restored from a backup.",
+            why: "Links that were withdrawn since then, and rights that were taken back, are in force again.",
+            advice: "On the machine with the account's root key, look at 'remotesystems account links', and change "
+                + "what is not right with 'account unlink' or 'account grant'. Such a change ends this warning. "
+                + "Another machine receives the newest list from the systems that 'remotesystems list' meets."
+        )
+    }
 
     private static var unmarkedSystems: String {
         "A system that was revoked before the root key was stolen may be listed as if it was not."
@@ -80,7 +96,10 @@ extension ApplicationContext {
 }
 
 extension RemoteSystemsAccount {
-    /// The findings about damaged and lost records of the account's systems.
+    /// The finding about a list of links that is older than before, if there is one.
+    package var linkFindings: [DiagnosisFinding] { [self.context.restoredLinks].compactMap(\.self) }
+
+    /// The findings about damaged and lost records of the account's systems, and about restored links.
     package var recordFindings: [DiagnosisFinding] { self.context.recordFindings }
 }
 

@@ -97,7 +97,10 @@ package struct LinkList: Sendable, Hashable {
 
     /// Whether the list replaces another list of its account: a newer root key signed it, or the same root key with a
     /// greater number.
-    package func isNewer(than other: LinkList) -> Bool { (self.root, self.number) > (other.root, other.number) }
+    package func isNewer(than other: LinkList) -> Bool { self.position > other.position }
+
+    /// The place of the list in the order of the account's lists.
+    var position: TrustPosition { TrustPosition(root: self.root, number: self.number) }
 
     /// The link with an account, withdrawn or not.
     package subscript(account: AccountID) -> AccountLink? { self.links.first { $0.account == account } }

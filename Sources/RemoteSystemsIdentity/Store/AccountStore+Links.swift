@@ -149,7 +149,7 @@ extension AccountStore {
                 try Self.hold(of: stored.identity, beside: new, in: account) { held in
                     for link in changed where link.withdrawal == nil { held.add(madeHere: link, signedBy: new.root) }
                 }
-                try Self.store(new, in: account)
+                try Self.store(new, of: stored.identity, in: account)
                 // Not before the list has their notices.
                 try Self.hold(of: stored.identity, beside: new, in: account) { held in
                     for link in changed where link.withdrawal != nil { held.remove(link.account) }
@@ -189,7 +189,7 @@ extension AccountStore {
                         droppedNumber: max(older.droppedNumber, newer.droppedNumber)
                     )
                     try Self.hold(of: stored.identity, beside: new, in: account) { $0.add(inForceIn: present) }
-                    try Self.store(new, in: account)
+                    try Self.store(new, of: stored.identity, in: account)
                     return try StoredAccount.links(of: stored.identity, in: account, now: now)
                 }
             }
@@ -205,7 +205,7 @@ extension AccountStore {
                         try Self.store(learned, in: account)
                     }
                 }
-                try Self.store(list, in: account)
+                try Self.store(list, of: stored.identity, in: account)
             }
             if let authority = try StoredAccount.authority(in: account) {
                 try Self.renewLinks(of: stored.identity, by: authority, in: account, now: now)
@@ -281,11 +281,17 @@ extension AccountStore {
             isStolen: isStolen,
             now: now
         )
-        if let new { try Self.store(new, in: account) }
+        if let new { try Self.store(new, of: identity, in: account) }
     }
 
-    private static func store(_ list: LinkList, in account: borrowing SecretDirectory) throws(IdentityError) {
+    /// Stores a list of links, then records its position outside the state directory.
+    private static func store(
+        _ list: LinkList,
+        of identity: SystemIdentity,
+        in account: borrowing SecretDirectory
+    ) throws(IdentityError) {
         try account.replace(StoredAccount.File.links, StoredAccount.linksFile(list))
+        NewestListRecord(.links, of: identity.systemID, in: account)?.raise(to: list.position)
     }
 
     private static func store(

@@ -166,7 +166,7 @@ extension AccountStore {
                 created: now
             )
             let setAside = try Self.install(files + kept, in: state, settingAsideAt: now)
-            try Self.recordNewestList(list, of: joined.systemID, in: state)
+            try Self.recordNewestLists(list, of: joined, in: state)
             return AccountChange(identity: joined, setAside: setAside)
         }
     }
@@ -260,7 +260,7 @@ extension AccountStore {
                 created: created
             )
             let setAside = try Self.install(files + kept, in: state, settingAsideAt: now)
-            try Self.recordNewestList(revocations, of: identity.systemID, in: state)
+            try Self.recordNewestLists(revocations, of: identity, in: state)
             guard let list = revocations, !list.older.isEmpty, let account = try state.subdirectory(Self.accountName)
             else { return AccountChange(identity: identity, setAside: setAside) }
             // A machine that joins, or an account that is linked, receives one list only. After a failure the lists

@@ -31,6 +31,7 @@ struct AccountLinksCommand: Subcommand {
             if index > 0 { try output.line("") }
             for line in link.lines { try output.line(line) }
         }
+        try FindingOutput.warn(of: account.linkFindings, output)
         let isMember = try account.isMember()
         if links.isEmpty {
             let text =
