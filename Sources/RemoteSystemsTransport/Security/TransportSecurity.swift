@@ -124,32 +124,19 @@ package final class TransportSecurity: Sendable {
         for connection in connections { self.reconsider(connection) }
     }
 
-    /// Closes a connection if its peer is no longer trusted. Otherwise checks it again when the root key that signed
-    /// the peer's certificate is retired.
+    /// Closes a connection if its peer is no longer trusted.
     private func reconsider(_ connection: any AuthenticatedConnection) {
-        let (trust, now) = (self.trust, self.now())
-        let loop = connection.channel.eventLoop
-        if let objection = trust.objection(to: connection.peer, now: now) {
-            // Executed later even on the same event loop, so that the caller is not called back while it is in this
-            // method.
-            return loop.execute { connection.refuseFurther(objection) }
-        }
-        self.reconsiderWhenRetired(connection, trust, now: now)
-    }
-
-    private func reconsiderWhenRetired(_ connection: any AuthenticatedConnection, _ trust: TrustStore, now: Date) {
-        guard let retirement = trust.retirement(of: connection.peer) else { return }
-        let time = TimeAmount.nanoseconds(Int64(min(retirement.timeIntervalSince(now), 1e9) * 1e9))
-        connection.channel.eventLoop.scheduleTask(in: time) { [weak self, weak connection] in
-            if let self, let connection { self.reconsider(connection) }
-        }
+        guard let objection = self.trust.objection(to: connection.peer, now: self.now()) else { return }
+        // Executed later even on the same event loop, so that the caller is not called back while it is in this method.
+        connection.channel.eventLoop.execute { connection.refuseFurther(objection) }
     }
 
     /// Closes the connections with peers whose certificate or grants have ended, or whose root key is retired, by the
-    /// wall clock.
+    /// wall clock. Call this method regularly.
     ///
-    /// Each connection has a timer for that, too. It counts monotonic time, so it is late after the clock was set
-    /// forward or the machine was suspended. Call this method regularly.
+    /// A connection has a timer of its own only for the end that was known when it opened. That timer counts monotonic
+    /// time, so it is late after the clock was set forward or the machine was suspended. A timer for each retirement
+    /// that is learned later would outlive the connection: the retirement can be decades away.
     package func closeExpired(at now: Date) {
         let (trust, connections) = self.state.withLock { ($0.trust, Array($0.connections.values)) }
         for connection in connections {
@@ -179,7 +166,6 @@ package final class TransportSecurity: Sendable {
     /// Monitors a connection that has just opened. The trust may have changed since its handshake.
     func watch(_ connection: any AuthenticatedConnection) {
         let id = ObjectIdentifier(connection)
-        let now = self.now()
         let (trust, hasEnded) = self.state.withLock { state in
             state.connections[id] = connection
             return (state.trust, state.hasEnded)
@@ -188,10 +174,8 @@ package final class TransportSecurity: Sendable {
         if let linked = connection as? Connection, case .linked = linked.peer.standing {
             linked.onWithdrawal { [weak self, peer = linked.peer] in self?.withdrawn(peer, $0) }
         }
-        if let objection = trust.objection(to: connection.peer, now: now) {
+        if let objection = trust.objection(to: connection.peer, now: self.now()) {
             connection.refuseFurther(objection)
-        } else {
-            self.reconsiderWhenRetired(connection, trust, now: now)
         }
         if hasEnded { connection.abort(.completed, reason: nil) }
     }
