@@ -100,12 +100,13 @@ extension RemoteSystemsAccount {
     }
 
     /// Runs an invitation until a system is revoked: the invitation may be in the hands of that system. A new root key
-    /// signs the revocation list again, and so ends the invitation, too.
+    /// signs the revocation list again, and so ends the invitation, too. A system that was recorded before that, or
+    /// before the task was cancelled, is the result.
     ///
     /// - Parameters:
     ///   - list: the revocation list at the start of the invitation.
     ///   - roots: the root keys at the start of the invitation.
-    private func untilRevocation<Result: Sendable>(
+    func untilRevocation<Result: Sendable>(
         after list: RevocationList?,
         roots: RootChain,
         _ body: @escaping @Sendable () async throws -> Result
@@ -118,6 +119,10 @@ extension RemoteSystemsAccount {
                 return nil
             }
             guard let result = try await group.next() ?? nil else {
+                group.cancelAll()
+                do {
+                    if let result = try await group.next() ?? nil { return result }
+                } catch is CancellationError {}
                 try Task.checkCancellation()
                 let isRotated = try? await self.withStoreInBackground { store in try store.identity().roots != roots }
                 throw RemoteSystemError(

@@ -78,6 +78,8 @@ package final class JoinListener: Sendable {
     /// Serves the invitation until a system has joined, the invitation has expired, or the task is cancelled. Then
     /// stops listening. Wrong proofs are logged, and do not end it.
     ///
+    /// A system that is being recorded at the end still joins, and is the result: it receives its certificate.
+    ///
     /// - Parameters:
     ///   - revocations: the account's revocation list. A system on it is refused, and the new system receives it.
     ///   - record: records the new system, with the name that it gives itself. Called before the system receives the
@@ -104,10 +106,11 @@ package final class JoinListener: Sendable {
         let (outcomes, outcome) = AsyncThrowingStream<SystemID, any Error>.makeStream(
             bufferingPolicy: .bufferingOldest(1)
         )
-        let result = await self.outcome(of: desk, invitation, outcomes, outcome)
+        // All connections have been served then.
+        let end = await self.outcome(of: desk, invitation, outcomes, outcome)
         await self.accepting.bound.close()
         wrongProofs.finish()
-        return try result.get()
+        return try (desk.joining ?? end).get()
     }
 
     private func outcome(
@@ -169,6 +172,7 @@ private final class InvitationServer: Sendable {
     }
 
     private let open: Mutex<OpenInvitation>
+    private let joined = Mutex<Result<SystemID, any Error>?>(nil)
     private let identity: SystemIdentity
     private let authority: AccountAuthority
     private let revocations: RevocationList?
@@ -191,19 +195,27 @@ private final class InvitationServer: Sendable {
         self.record = record
     }
 
+    /// The system that was recorded, or the error that its acceptance may not have been delivered; `nil` if no system
+    /// was recorded.
+    var joining: Result<SystemID, any Error>? { self.joined.withLock { $0 } }
+
     /// Serves a connection.
     ///
     /// - Returns: the system that joined over it; `nil` if none did.
     func attend(_ conversation: JoinConversation) async throws -> SystemID? {
         var accepted: SystemID?
         do {
-            return try await conversation.run { certificate, messages in
+            let system = try await conversation.run { certificate, messages in
                 try await self.converse(conversation, certificate, &messages) { accepted = $0 }
             }
+            if let system { self.joined.withLock { $0 = .success(system) } }
+            return system
         } catch {
             // The system is recorded and the invitation is used up, but the acceptance may not have been delivered.
             guard accepted != nil, !(error is Failure) else { throw error }
-            throw Failure(cause: TransportError.responseLost(error))
+            let lost = TransportError.responseLost(error)
+            self.joined.withLock { $0 = .failure(lost) }
+            throw Failure(cause: lost)
         }
     }
 

@@ -216,6 +216,40 @@ import Testing
         }
     }
 
+    @Test func `an invitation that is withdrawn while a system is recorded reports that system`() async throws {
+        try await Inviting.with { inviting, _ in
+            let identity = try inviting.store.identity()
+            let listener = try await JoinListener.start(
+                host: "127.0.0.1",
+                port: 0,
+                identity: identity,
+                times: IntroductionTimes(all: .seconds(60)),
+                logger: Logger(label: "inviter")
+            )
+            let invitation = try Invitation(
+                accountID: identity.accountID,
+                addresses: [Invitation.Address(host: "127.0.0.1", port: UInt16(listener.port))],
+                now: Date()
+            )
+            let authority = try inviting.store.authority()
+            let (begun, mayEnd) = (Gate(), Gate())
+            let inviter = Task {
+                try await listener.run(invitation, authority: authority) { _, _ in
+                    begun.open()
+                    // As the queue of the account's files, it does not end early when the task is cancelled.
+                    await mayEnd.wait()
+                }
+            }
+            let joiner = Task { try await JoinCall.join(invitation, logger: Logger(label: "joiner")).identity }
+            await begun.wait()
+            inviter.cancel()
+            mayEnd.open()
+            let joined = try await joiner.value
+            let reported = try await inviter.value
+            #expect(reported == joined.systemID)
+        }
+    }
+
     @Test func `a port in use is reported`() async throws {
         try await Inviting.with { inviting, _ in
             await #expect {
