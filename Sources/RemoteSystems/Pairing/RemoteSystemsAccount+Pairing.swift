@@ -246,9 +246,12 @@ extension RemoteSystemsAccount {
         }
     }
 
+    /// Runs a pairing for at most ten minutes, and advertises it. What `body` returns or throws after it was cancelled
+    /// is the result, unless it throws `CancellationError`.
+    ///
     /// - Parameter isEnding: whether both persons have confirmed. What follows has a limit of its own, and must not be
     ///   cut off, because it may have been stored already.
-    private func withinTenMinutes<Result: Sendable>(
+    func withinTenMinutes<Result: Sendable>(
         advertising port: Int,
         _ body: @escaping @Sendable () async throws -> Result,
         unless isEnding: @escaping @Sendable () -> Bool
@@ -266,10 +269,17 @@ extension RemoteSystemsAccount {
                 await self.advertisePairing(port: port)
                 return nil
             }
-            for try await result in group {
-                if let result { return result }
+            var end: any Error = CancellationError()
+            while let next = await group.nextResult() {
+                switch next {
+                case .success(let result?): return result
+                case .success(nil): break
+                case .failure(let error):
+                    if !(error is CancellationError) { end = error }
+                    group.cancelAll()
+                }
             }
-            throw CancellationError()
+            throw end
         }
     }
 

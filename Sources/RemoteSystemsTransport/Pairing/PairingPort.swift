@@ -5,6 +5,7 @@ internal import FoundationEssentials
 package import Logging
 internal import NIOCore
 package import RemoteSystemsIdentity
+internal import Synchronization
 
 /// The waiting side of a pairing: listens on a port.
 package struct PairingPort: Sendable {
@@ -55,6 +56,8 @@ package struct PairingPort: Sendable {
     /// Serves connections until a pairing has succeeded, or has failed after both persons had confirmed, or the task is
     /// cancelled. Then stops listening. One connection at a time is compared.
     ///
+    /// What both persons had confirmed before the task was cancelled is the result, because it may have been stored.
+    ///
     /// - Parameter failed: called when a pairing ends before that; others may follow.
     package func run<Outcome: Sendable>(
         _ intention: PairingIntention,
@@ -71,9 +74,11 @@ package struct PairingPort: Sendable {
         let (outcomes, outcome) = AsyncThrowingStream<Outcome, any Error>.makeStream(
             bufferingPolicy: .bufferingOldest(1)
         )
-        let result = await withTaskGroup(of: Void.self) { group -> Result<Outcome, any Error> in
+        let confirmed = Mutex<Result<Outcome, any Error>?>(nil)
+        let confirm: @Sendable (Result<Outcome, any Error>) -> Void = { result in confirmed.withLock { $0 = result } }
+        let end = await withTaskGroup(of: Void.self) { group -> Result<Outcome, any Error> in
             defer { group.cancelAll() }
-            group.addTask { await self.serve(conversation, outcome, failed) }
+            group.addTask { await self.serve(conversation, outcome, failed, confirm) }
             do {
                 for try await result in outcomes { return .success(result) }
                 return .failure(CancellationError())
@@ -82,7 +87,8 @@ package struct PairingPort: Sendable {
             }
         }
         await self.stop()
-        return try result.get()
+        // A cancelled task reads no further element of the stream.
+        return try (confirmed.withLock { $0 } ?? end).get()
     }
 
     /// Stops listening.
@@ -93,7 +99,8 @@ package struct PairingPort: Sendable {
     private func serve<Outcome: Sendable>(
         _ conversation: PairingConversation<Outcome>,
         _ outcome: AsyncThrowingStream<Outcome, any Error>.Continuation,
-        _ failed: @escaping @Sendable (any Error) async -> Void
+        _ failed: @escaping @Sendable (any Error) async -> Void,
+        _ confirm: @escaping @Sendable (Result<Outcome, any Error>) -> Void
     ) async {
         let turns = SharedPairingTurns(time: self.time)
         // The reports about pairings that are refused before the digits: as few as prompts, because any machine can
@@ -104,8 +111,11 @@ package struct PairingPort: Sendable {
                 group.addTask {
                     let turn = turns.turn(of: connection.peerKey)
                     do {
-                        outcome.yield(try await conversation.run(connection, turn: turn))
+                        let result = try await conversation.run(connection, turn: turn)
+                        confirm(.success(result))
+                        outcome.yield(result)
                     } catch let error as PairingUnfinished {
+                        confirm(.failure(error.cause))
                         outcome.finish(throwing: error.cause)
                     } catch {
                         // Other machines, port scanners and failed connections do not end the wait.

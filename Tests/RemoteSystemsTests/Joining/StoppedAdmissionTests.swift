@@ -41,4 +41,28 @@ import Testing
             #expect(value == 7)
         }
     }
+
+    @Test(arguments: [true, false])
+    func `a pairing that is stopped after both persons have confirmed reports what became of it`(
+        isConfirmed: Bool
+    ) async throws {
+        try await TwoMachines.with { machines in
+            let account = machines.account("first")
+            let pairing = Task {
+                try await account.withinTenMinutes(advertising: 47_474) {
+                    try await Self.end(successfully: isConfirmed)
+                } unless: {
+                    true
+                }
+            }
+            pairing.cancel()
+            let result = await pairing.result
+            guard isConfirmed else {
+                #expect(throws: Unconfirmed.self) { try result.get() }
+                return
+            }
+            let value = try result.get()
+            #expect(value == 7)
+        }
+    }
 }

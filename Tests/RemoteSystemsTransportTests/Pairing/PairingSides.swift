@@ -14,8 +14,14 @@ import Testing
 /// What a person sees and answers. Each prompt waits for the answer, or for its end.
 final class PairingPerson: Sendable {
     private let state = Mutex((prompts: [PairingComparison](), answer: Bool?.none, ended: 0, carriedOut: 0))
+    private let carryOut: @Sendable (PairingPlan) async throws -> PairingPlan
 
-    init(answering answer: Bool? = nil) {
+    /// - Parameter carryOut: What this side does after both persons have confirmed.
+    init(
+        answering answer: Bool? = nil,
+        carryingOut carryOut: @escaping @Sendable (PairingPlan) async throws -> PairingPlan = { $0 }
+    ) {
+        self.carryOut = carryOut
         self.state.withLock { $0.answer = answer }
     }
 
@@ -41,7 +47,7 @@ final class PairingPerson: Sendable {
             }
         } carryOut: { plan, _ in
             self.state.withLock { $0.carriedOut += 1 }
-            return plan
+            return try await self.carryOut(plan)
         }
     }
 }
@@ -81,11 +87,11 @@ struct WaitingMachine {
 
     static func with(
         times: IntroductionTimes = .generous,
+        person: PairingPerson = PairingPerson(),
         _ body: (WaitingMachine) async throws -> Void
     ) async throws {
         let clock = ManualClock()
         let network = TransportNetwork([SocketTransport()], time: TimeSource(manual: clock))
-        let person = PairingPerson()
         let failures = Failures()
         let listener = try await PairingPort.start(
             host: "127.0.0.1",

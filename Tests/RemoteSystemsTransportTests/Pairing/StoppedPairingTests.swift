@@ -43,6 +43,34 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a waiting machine that is stopped after both persons have confirmed reports what became of it`(
+        isStored: Bool
+    ) async throws {
+        struct Unconfirmed: Error {}
+        let mayEnd = Gate()
+        let person = PairingPerson(answering: true) { plan in
+            // As the queue of the account's files, it does not end early when the task is cancelled.
+            await mayEnd.wait()
+            guard isStored else { throw Unconfirmed() }
+            return plan
+        }
+        try await WaitingMachine.with(person: person) { machine in
+            let connecting = Task { try await machine.pair(PairingPerson(answering: true)) }
+            try await eventually("the exchange") { person.carriedOut == 1 }
+            machine.result.cancel()
+            mayEnd.open()
+            let result = await machine.result.result
+            _ = await connecting.result
+            guard isStored else {
+                #expect(throws: Unconfirmed.self) { try result.get() }
+                return
+            }
+            let plan = try result.get()
+            #expect(plan == .admit)
+        }
+    }
+
     @Test func `a machine that only reports one account ends its own attempt, and locks nothing`() async throws {
         try await WaitingMachine.with { machine in
             let hostile = try await RawWaiting.listen()
