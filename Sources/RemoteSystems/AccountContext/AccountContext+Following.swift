@@ -7,6 +7,19 @@ internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 internal import Synchronization
 
+/// A failure to read the account's files again, or to repair them, as it was logged.
+struct ReloadFailure: Sendable {
+    /// The version of the files.
+    var version: AccountStore.Version?
+    var reason: String
+    var time: ContinuousClock.Instant
+
+    /// Whether to log this failure after another one.
+    func isNoteworthy(after last: ReloadFailure) -> Bool {
+        self.version != last.version || self.reason != last.reason || self.time >= last.time + .seconds(3600)
+    }
+}
+
 // How a process follows the changes that it and other processes make to the account's files.
 extension AccountContext {
     /// Reloads the account after this or another process changed it (renewed certificate, new revocation list).
@@ -14,12 +27,33 @@ extension AccountContext {
     /// On the system that holds the account's root key, reading the identity also renews the certificate when it is
     /// due. Intended for long-running processes.
     func reloadIdentity() {
-        do {
-            let shouldReport = try self.reloading.withLock { _ in try self.reload() }
-            if shouldReport { self.follower.notify() }
-        } catch {
-            self.logger.warning("The account could not be reloaded", metadata: ["reason": "\(error)"])
+        let shouldReport = self.reloading.withLock { failure in
+            do {
+                return try self.reload(&failure)
+            } catch {
+                self.log(error, .warning, "The account could not be reloaded", after: &failure)
+                return false
+            }
         }
+        if shouldReport { self.follower.notify() }
+    }
+
+    /// Logs why the account was not reloaded or repaired: once, then once an hour while files and reason stay the same.
+    /// The files are read again every second, and before each connection.
+    private func log(
+        _ error: any Error,
+        _ level: Logger.Level,
+        _ message: Logger.Message,
+        after last: inout ReloadFailure?
+    ) {
+        let failure = ReloadFailure(
+            version: try? self.store().version(),
+            reason: "\(error)",
+            time: self.environment.time.now
+        )
+        guard last.map(failure.isNoteworthy(after:)) ?? true else { return }
+        last = failure
+        self.logger.log(level: level, message, metadata: ["reason": "\(failure.reason)"])
     }
 
     /// Runs ``reloadIdentity()`` on the account's queue, since it opens files and may sign a certificate.
@@ -31,9 +65,10 @@ extension AccountContext {
 
     /// Reads the account again, after this or another process changed it.
     ///
+    /// - Parameter failure: the last failure that was logged. Reset if there is none now.
     /// - Returns: whether the revocations, the root keys, the discovery key, the links, this system's name or the
     ///   user's choices changed, or this system has left the account.
-    private func reload() throws -> Bool {
+    private func reload(_ failure: inout ReloadFailure?) throws -> Bool {
         _ = try self.security()
         // The lock is not held while files are read, so that other users do not wait.
         guard let present = self.loaded.withLock({ $0 }) else { return false }
@@ -42,8 +77,22 @@ extension AccountContext {
             guard try !self.noticeLeaving(present) else { return true }
             // The files were removed by hand. The account in memory stays in use until the process ends.
             self.loaded.withLock { $0?.version = try? self.store().version() }
+            failure = nil
             return false
         }
+        if let error = account.failedRepair {
+            self.log(
+                error,
+                .error,
+                "The stored account is older than the one in use, and could not be repaired",
+                after: &failure
+            )
+        } else {
+            failure = nil
+        }
+        // Older files stay different from what is in use, so a further attempt to repair them applies nothing again.
+        let isUnrepaired = account.failedRepair != nil
+        let isApplied = isUnrepaired && present.isUnrepaired && account.version == present.version
         // The store may hold another account now. A process keeps the old one until it is restarted.
         // An older list, for example from a backup, must not restore a withdrawn link.
         let links = account.links.isOlder(than: present.links) ? present.links : account.links
@@ -56,9 +105,10 @@ extension AccountContext {
         let isChanged =
             isTrustChanged || isDescriptionChanged || links != present.links
             || account.identity.certificateValidity != present.security.identity.certificateValidity
-        guard isSameAccount, isChanged else {
+        guard isSameAccount, isChanged, !isApplied else {
             self.loaded.withLock { loaded in
                 loaded?.version = account.version
+                loaded?.isUnrepaired = isUnrepaired
                 loaded?.isReplaced = !isSameAccount
             }
             return false
@@ -71,6 +121,7 @@ extension AccountContext {
         )
         self.loaded.withLock { loaded in
             loaded?.version = account.version
+            loaded?.isUnrepaired = isUnrepaired
             loaded?.systemName = account.systemName
             loaded?.settings = account.settings
             loaded?.revocations = present.security.trust.own.revocations
@@ -167,8 +218,25 @@ extension AccountContext {
     /// Closes connections whose trust has ended by the wall clock, and reloads the account if another process changed
     /// it.
     private func lookAtAccountInBackground() async {
-        self.loaded.withLock { $0?.security }?.closeExpired(at: self.environment.time.date)
-        if self.isAccountChanged { await self.reloadIdentityInBackground() }
+        let date = self.environment.time.date
+        self.loaded.withLock { $0?.security }?.closeExpired(at: date)
+        if self.isAccountChanged || self.isReadingDue(at: date) { await self.reloadIdentityInBackground() }
+    }
+
+    /// Whether to read files that have not changed, at most once a minute: to repair older ones, or to renew the
+    /// certificate where the root key is stored. The clock may have been set since the last reading.
+    private func isReadingDue(at date: Date) -> Bool {
+        guard let identity = self.loaded.withLock({ $0?.security })?.identity else { return false }
+        let isRenewalDue = identity.isAuthority && identity.isRenewalDue(at: date)
+        let now = self.environment.time.now
+        return self.loaded.withLock { loaded in
+            guard var present = loaded, !present.hasLeft, present.isUnrepaired || isRenewalDue,
+                present.nextReading.map({ $0 <= now }) ?? true
+            else { return false }
+            present.nextReading = now + .seconds(60)
+            loaded = present
+            return true
+        }
     }
 
     private var isAccountChanged: Bool {

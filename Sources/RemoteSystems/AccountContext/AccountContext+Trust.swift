@@ -111,12 +111,13 @@ extension AccountContext {
     /// Stores again what this process knows and the files lack, for example after a backup was restored. A running
     /// process never returns to older trust.
     ///
-    /// - Returns: the revocations in force.
+    /// - Returns: the revocations in force, and the error with which the files could not be repaired; `nil` if there is
+    ///   none.
     func repair(
         _ store: AccountStore,
         _ identity: SystemIdentity,
         from known: TrustedAccount
-    ) throws(IdentityError) -> RevocationList? {
+    ) throws(IdentityError) -> (revocations: RevocationList?, failure: IdentityError?) {
         var stored: RevocationList?
         do throws(IdentityError) {
             stored = try store.revocations()
@@ -125,10 +126,12 @@ extension AccountContext {
                 throw error
             }
         }
-        guard let own = known.revocations else { return stored }
+        guard let own = known.revocations else { return (stored, nil) }
         let merged = stored?.merging(own) ?? own
         let isKeyLost = known.discoveryKey.map { $0.isNewer(than: identity.discoveryKey) } ?? false
-        guard merged != stored || isKeyLost || known.roots.count > identity.roots.count else { return stored }
+        guard merged != stored || isKeyLost || known.roots.count > identity.roots.count else {
+            return (stored, nil)
+        }
         do throws(IdentityError) {
             try store.install(roots: known.roots)
             if merged != stored {
@@ -139,12 +142,9 @@ extension AccountContext {
                 try store.install(discoveryKey: bytes, now: Date())
             }
         } catch {
-            self.logger.error(
-                "The stored account is older than the one in use, and could not be repaired",
-                metadata: ["reason": "\(error)"]
-            )
+            return (merged, error)
         }
-        return merged
+        return (merged, nil)
     }
 }
 

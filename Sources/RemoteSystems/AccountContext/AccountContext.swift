@@ -36,8 +36,9 @@ final class AccountContext: Sendable {
     private let reach: NetworkReach
     private let remembersSystems: Bool
     let loaded = Mutex<Loaded?>(nil)
-    /// A lock that is held while the files are read again, so that the state read last is also applied last.
-    let reloading = Mutex(())
+    /// A lock that is held while the files are read again, so that the state read last is also applied last. Holds the
+    /// failure that was logged last; `nil` after a success.
+    let reloading = Mutex<ReloadFailure?>(nil)
     /// The task that reads the files once for all concurrent connection attempts; `nil` while none runs.
     let changeReading = Mutex<Task<Void, Never>?>(nil)
     /// The task that stores the root keys that a peer has shown last; `nil` if none has shown any.
@@ -61,6 +62,10 @@ final class AccountContext: Sendable {
         var settings: [[UInt8]?] = []
         /// The store's version when it was last read; `nil` for an identity outside a store.
         var version: AccountStore.Version?
+        /// Whether the files are older than what is in use, and could not be repaired.
+        var isUnrepaired = false
+        /// The time from which files that have not changed may be read again; `nil` for at once.
+        var nextReading: ContinuousClock.Instant?
         /// Whether this system has left the account. Never reset during the life of this object.
         var hasLeft = false
         /// Whether the store now holds another account. Application contexts that began with this account keep it.
@@ -84,6 +89,8 @@ final class AccountContext: Sendable {
         var joined: [SystemID]?
         /// The user's choices, as bytes: only whether they change matters here.
         var settings: [[UInt8]?] = []
+        /// Why files that are older than what this process knows were not repaired; `nil` if none are.
+        var failedRepair: IdentityError?
     }
 
     init(_ configuration: RemoteSystemsConfiguration, sources: [any DiscoverySource]) {
@@ -213,12 +220,12 @@ final class AccountContext: Sendable {
         if let account = try self.accountInMemory() { return account }
         let store = try self.store()
         return try self.readUnchanged(store) { version in
-            guard let identity = try store.storedIdentity(now: Date()) else { return nil }
+            guard let identity = try store.storedIdentity(now: self.environment.time.date) else { return nil }
             let links = try store.links()
             guard identity.accountID == known.id else {
                 return Account(identity: identity, version: version, links: links)
             }
-            let revocations = try self.repair(store, identity, from: known)
+            let (revocations, failedRepair) = try self.repair(store, identity, from: known)
             return Account(
                 identity: identity,
                 systemName: store.systemName(),
@@ -226,7 +233,8 @@ final class AccountContext: Sendable {
                 revocations: revocations,
                 links: links,
                 joined: try? store.joinedSystems(),
-                settings: Self.settings(store)
+                settings: Self.settings(store),
+                failedRepair: failedRepair
             )
         }
     }

@@ -3,6 +3,7 @@
 
 internal import FoundationEssentials
 internal import Logging
+internal import RemoteSystemsIdentity
 internal import RemoteSystemsTransport
 
 extension RemoteSystemHost {
@@ -46,17 +47,27 @@ extension RemoteSystemHost {
     func followCertificate() async throws {
         var reminder = CertificateReminder()
         while true {
-            if let end = try? self.context.security().identity.certificateValidity.upperBound {
-                self.log(reminder.notice(of: end, at: Date()), of: end)
+            if let identity = try? self.context.security().identity {
+                let end = identity.certificateValidity.upperBound
+                self.log(reminder.notice(of: end, at: Date()), of: end, isAuthority: identity.isAuthority)
             }
             try await self.context.environment.time.sleep(for: self.registering.timeToRefresh)
             self.registering.refresh()
         }
     }
 
-    private func log(_ notice: CertificateReminder.Notice?, of end: Date) {
+    private func log(_ notice: CertificateReminder.Notice?, of end: Date, isAuthority: Bool) {
         switch notice {
         case nil: return
+        case .ending where isAuthority, .expired where isAuthority:
+            self.context.logger.warning(
+                """
+                This system's certificate was not renewed, although the account's root key is on this machine. The \
+                renewal is tried again every minute. Check the clock, and that the state directory is writable. Once \
+                the certificate has expired, no other system connects to this host.
+                """,
+                metadata: ["end": "\(end.formatted(.iso8601))"]
+            )
         case .ending(let days):
             self.context.logger.warning(
                 """
