@@ -124,9 +124,11 @@ extension RemoteSystemsAccount {
                     if let result = try await group.next() ?? nil { return result }
                 } catch is CancellationError {}
                 try Task.checkCancellation()
-                let isRotated = try? await self.withStoreInBackground { store in try store.identity().roots != roots }
+                let present = try? await self.withStoreInBackground { store in try store.identity().roots }
+                guard let present, present != roots else { throw RemoteSystemError(IdentityError.withdrawnInvitation) }
                 throw RemoteSystemError(
-                    isRotated == true ? IdentityError.outdatedInvitation : IdentityError.withdrawnInvitation
+                    present.accountID == roots.accountID
+                        ? IdentityError.outdatedInvitation : IdentityError.formerInvitation
                 )
             }
             return result
@@ -178,18 +180,5 @@ extension RemoteSystemsAccount {
         if network == .loopback { return sorted.flatMap(\.addresses).filter { $0 == "127.0.0.1" } }
         let addresses = sorted.flatMap(\.addresses)
         return addresses.filter { !$0.contains(":") } + addresses.filter { $0.contains(":") }
-    }
-}
-
-extension IdentityError {
-    /// The account's root key was replaced while an invitation was open.
-    fileprivate static var outdatedInvitation: IdentityError {
-        IdentityError(
-            .invitationUsed,
-            """
-            The invitation was withdrawn, because the account's root key was replaced while it was open. No system has \
-            joined. Make a new one ('remotesystems account invite').
-            """
-        )
     }
 }

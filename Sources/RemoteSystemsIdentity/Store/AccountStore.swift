@@ -216,17 +216,21 @@ public struct AccountStore: Sendable {
     /// - Parameters:
     ///   - accountID: The account that issued the certificate.
     ///   - position: The position of the revocation list when the system was invited; `nil` if there was none.
-    /// - Throws: ``IdentityError/Code/invitationUsed`` if a system was revoked since then, or the account was replaced,
-    ///   which withdraws open invitations; ``IdentityError/Code/tooManySystems``.
+    /// - Throws: ``IdentityError/Code/invitationUsed`` if a system was revoked since then, or the root key or the
+    ///   account was replaced, which withdraws open invitations; ``IdentityError/Code/tooManySystems``.
     package func recordJoined(
         _ system: SystemID,
         in accountID: AccountID,
         invitedAt position: TrustPosition?
     ) throws(IdentityError) {
         try self.withAccount { (account, stored) throws(IdentityError) in
-            guard stored.identity.accountID == accountID else { throw .withdrawnInvitation }
+            guard stored.identity.accountID == accountID else { throw .formerInvitation }
             let list = try StoredAccount.revocations(from: stored.identity, in: account)
-            guard list?.position == position else { throw .withdrawnInvitation }
+            guard list?.position == position else {
+                // A new root key signs the list again, and signs an empty one if there was none.
+                throw (list?.root ?? 1) > (position?.root ?? 1)
+                    ? IdentityError.outdatedInvitation : IdentityError.withdrawnInvitation
+            }
             try Self.add(system, to: account)
             try Self.forgetRevocation(of: system, from: stored, in: account)
         }
@@ -470,17 +474,6 @@ extension IdentityError {
             This needs the account's root key, which is not on this machine. Do it on the machine that holds the key: \
             'remotesystems account show' there prints the role 'authority'. If that machine is lost, import the \
             account's recovery file here ('remotesystems account import').
-            """
-        )
-    }
-
-    /// An invitation that was open when a system was revoked.
-    package static var withdrawnInvitation: IdentityError {
-        IdentityError(
-            .invitationUsed,
-            """
-            The invitation was withdrawn, because a system was revoked from the account while it was open. No system \
-            has joined. Make a new one.
             """
         )
     }

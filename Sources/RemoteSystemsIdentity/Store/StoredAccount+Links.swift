@@ -130,11 +130,21 @@ extension IdentityError {
         _ cause: any Error
     ) -> IdentityError {
         let path = directory.path(of: name)
+        let holdsRootKey = try? directory.contains(StoredAccount.File.rootKey)
+        let isPersonal = try? AccountStore.isPersonal(directory)
+        let isOnlySystem = holdsRootKey == true && isPersonal == true
+        let next =
+            switch (isOnlySystem, name) {
+            case (true, StoredAccount.File.links):
+                "link the accounts again; no other system of this account can send the file"
+            case (true, _): "the systems of the linked accounts then send its contents again"
+            case (false, _): "the account's other systems then send it again"
+            }
         return IdentityError(
             .damaged,
             """
             \(path) \(what). Nothing was overwritten and trying again will not help. Restore the file from a backup, \
-            or move it away: the account's other systems then send it again.
+            or move it away: \(next).
             """,
             path: path,
             cause: cause

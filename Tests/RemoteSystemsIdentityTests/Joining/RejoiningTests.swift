@@ -121,6 +121,30 @@ import Testing
         #expect(try self.inviter.joinedSystems() == [system])
     }
 
+    @Test func `an invitation that has ended is refused with the reason`() throws {
+        let account = try self.inviter.identity(now: noon).accountID
+        func message(invitedAt position: TrustPosition?, into account: AccountID) -> String? {
+            let error = #expect(throws: IdentityError.self) {
+                try self.inviter.recordJoined(SystemID.any(), in: account, invitedAt: position)
+            }
+            #expect(error?.code == .invitationUsed)
+            return error?.message
+        }
+        let other = try self.other.store.identity(now: noon).accountID
+        let replaced = message(invitedAt: nil, into: other)
+        #expect(replaced?.contains("account was replaced") == true)
+        let list = try self.inviter.revoke(SystemID.any(), now: noon)
+        let revoked = message(invitedAt: nil, into: account)
+        #expect(revoked?.contains("was revoked") == true)
+        _ = try self.inviter.rotateRootKey(isStolen: false, now: noon)
+        for position in [nil, list.position] {
+            let rotated = message(invitedAt: position, into: account)
+            #expect(rotated?.contains("root key was replaced") == true)
+        }
+        let joined = try self.inviter.joinedSystems()
+        #expect(joined.isEmpty)
+    }
+
     @Test func `a machine that was off for a year joins again and keeps its id`() throws {
         let first = try self.join(at: noon)
         // While its certificate is valid there is nothing to join.

@@ -318,6 +318,25 @@ import ValueSets
         }
     }
 
+    @Test func `the error of a damaged file of links names who can send it again`() throws {
+        try self.link()
+        let path = self.ours.store.directory + "/account/links.pem"
+        _ = FileManager.default.createFile(
+            atPath: path,
+            contents: Data("damaged".utf8),
+            attributes: [.posixPermissions: 0o600]
+        )
+        func message() -> String? {
+            let error = #expect(throws: IdentityError.self) { try self.ours.store.links() }
+            return error?.message
+        }
+        let alone = message()
+        #expect(alone?.contains("link the accounts again") == true)
+        try self.ours.store.recordJoined(SystemID.any())
+        let shared = message()
+        #expect(shared?.contains("other systems then send it again") == true)
+    }
+
     @Test func `recovering the account on the same machine keeps its links`() throws {
         try self.link()
         let file = self.ours.path + "/recovery"
