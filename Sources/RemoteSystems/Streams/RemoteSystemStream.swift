@@ -156,7 +156,7 @@ public final class RemoteSystemStream: Sendable, AsyncSequence {
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/connectionLost`` when it is unknown whether the
     ///   peer has received all data, or, if the stream has failed, with the code that ``read()`` throws for the
-    ///   failure; `CancellationError`.
+    ///   failure; `CancellationError` when the task is cancelled. The stream stays open then.
     public func waitUntilFinished() async throws {
         try await RemoteSystemError.mapping { try await self.stream.waitUntilFinished() }
     }

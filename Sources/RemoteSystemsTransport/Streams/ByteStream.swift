@@ -145,15 +145,17 @@ package final class ByteStream: Sendable, AsyncSequence {
 
     /// Waits until both sides have finished and each has received what the other sent.
     ///
-    /// - Throws: ``StreamError`` if the stream fails before.
+    /// - Throws: ``StreamError`` if the stream fails before; `CancellationError` when the task is cancelled. The stream
+    ///   continues then.
     package func waitUntilFinished() async throws {
         let connection = self.connection
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            connection.onEventLoop { driver in
-                driver.onEnd { error in
-                    if let error { continuation.resume(throwing: error) } else { continuation.resume() }
-                }
+        let operation = connection.nextOperation()
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                connection.onEventLoop { $0.waitUntilEnded(operation, continuation) }
             }
+        } onCancel: {
+            connection.onEventLoop { $0.cancelWait(operation) }
         }
     }
 

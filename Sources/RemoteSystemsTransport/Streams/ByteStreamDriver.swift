@@ -40,7 +40,8 @@ final class ByteStreamDriver {
     private var ending: StreamError??
     private var isClosed = false
     private var closeListeners: [@Sendable (CloseStatus) -> Void] = []
-    private var endListeners: [@Sendable (StreamError?) -> Void] = []
+    /// The tasks that wait for the stream's end.
+    private var waits: [StreamOperation] = []
     /// The closure that reads from the channel. Set by ``StreamHandler``.
     var readNetwork: () -> Void = {}
 
@@ -413,16 +414,16 @@ final class ByteStreamDriver {
         self.end(error)
     }
 
-    /// Ends the stream. Every waiting write fails, and every listener is called, exactly once.
+    /// Ends the stream. Every waiting write fails, and every task that waits for the end is resumed, exactly once.
     private func end(_ error: StreamError?) {
         guard self.ending == nil else { return }
         self.ending = .some(error)
         let writes = self.writes
         self.writes = []
         for write in writes { write.operation.fail(error ?? StreamError.finished) }
-        let listeners = self.endListeners
-        self.endListeners = []
-        for listener in listeners { listener(error) }
+        let waits = self.waits
+        self.waits = []
+        for wait in waits { wait.end(error) }
     }
 
     private func closeChannel(_ mode: CloseMode = .all) {
@@ -445,10 +446,16 @@ final class ByteStreamDriver {
         listener(self.hasFinished ? .completed : .unknown)
     }
 
-    /// Calls the listener when the stream has ended: with `nil` if both sides have received everything, otherwise with
-    /// the reason.
-    func onEnd(_ listener: @escaping @Sendable (StreamError?) -> Void) {
-        if let ending { listener(ending) } else { self.endListeners.append(listener) }
+    /// Lets a task wait for the stream's end. It fails with the reason unless both sides have received everything.
+    func waitUntilEnded(_ operation: StreamOperation, _ continuation: CheckedContinuation<Void, any Error>) {
+        guard operation.start(continuation) else { return }
+        if let ending { operation.end(ending) } else { self.waits.append(operation) }
+    }
+
+    func cancelWait(_ operation: StreamOperation) {
+        guard operation.cancel() else { return }
+        self.waits.removeAll { $0 === operation }
+        operation.fail(CancellationError())
     }
 
     private var hasFinished: Bool {

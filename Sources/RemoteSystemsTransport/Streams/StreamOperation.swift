@@ -3,8 +3,8 @@
 
 internal import Synchronization
 
-/// A write that a task waits for. It connects the operation to the task's cancellation, whichever reaches the event
-/// loop first.
+/// A write, or the stream's end, that a task waits for. It connects the operation to the task's cancellation, whichever
+/// reaches the event loop first.
 final class StreamOperation: Sendable {
     private struct State {
         var isCancelled = false
@@ -47,6 +47,11 @@ final class StreamOperation: Sendable {
 
     func fail(_ error: any Error) {
         self.take()?.resume(throwing: error)
+    }
+
+    /// Fails with the error, or succeeds if there is none.
+    func end(_ error: StreamError?) {
+        if let error { self.fail(error) } else { self.succeed() }
     }
 
     private func take() -> CheckedContinuation<Void, any Error>? {

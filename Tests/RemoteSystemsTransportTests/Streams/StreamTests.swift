@@ -366,6 +366,22 @@ import ValueSets
         }
     }
 
+    @Test func `a cancelled wait for the end returns, and the stream continues`() async throws {
+        try await LoopbackHost.with { host in
+            let (peer, stream) = try await host.openRawStream()
+            try await stream.finish()
+            let wait = Task { try await stream.waitUntilFinished() }
+            // Lets the wait start in real time; either order must pass.
+            try await Task.sleep(for: .milliseconds(20))
+            wait.cancel()
+            await #expect(throws: CancellationError.self) { try await wait.value }
+            try peer.send(.data(ByteBuffer(string: "still here")), .fin)
+            let bytes = try await stream.collect()
+            #expect(bytes == Array("still here".utf8))
+            peer.close()
+        }
+    }
+
     // MARK: Broken rules
 
     @Test(
