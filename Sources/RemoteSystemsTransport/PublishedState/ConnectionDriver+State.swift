@@ -14,6 +14,9 @@ struct ConnectionState {
     /// The subscriptions to a topic that already has one on this connection. Each begins when the current one has
     /// ended.
     var waiting: [StateSubscriber] = []
+    /// The timers of postponed grants of credit, by topic. None outlasts its subscription: the subscriber may be on
+    /// another connection afterwards, to which it grants credit anew.
+    var grants: [String: Scheduled<Void>] = [:]
 }
 
 /// State frames of a connection, in both directions. Called on the event loop.
@@ -34,6 +37,7 @@ extension ConnectionDriver {
         case .end(let topic, let reason):
             let subscriber = try self.subscriber(of: topic)
             self.state.subscribers[topic] = nil
+            self.state.grants.removeValue(forKey: topic)?.cancel()
             subscriber.ended(reason)
             self.subscribeWaiting(to: topic)
         }
@@ -122,19 +126,16 @@ extension ConnectionDriver {
 
     func grantState(to subscriber: StateSubscriber) {
         guard self.state.subscribers[subscriber.schema.name] === subscriber, !self.hasEnded else { return }
-        self.perform(subscriber.grant(), of: subscriber)
-    }
-
-    private func perform(_ grant: StateSubscriber.Grant?, of subscriber: StateSubscriber) {
-        switch grant {
+        switch subscriber.grant() {
         case nil: break
         case .message(let message): self.write(.state(message))
         case .later(let delay):
-            // The subscriber may be on another connection then.
-            self.channel.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) {
-                let grant = subscriber.postponedGrant()
-                guard self.state.subscribers[subscriber.schema.name] === subscriber, !self.hasEnded else { return }
-                self.perform(grant, of: subscriber)
+            let topic = subscriber.schema.name
+            guard self.state.grants[topic] == nil else { return }
+            let loop = self.channel.eventLoop.assumeIsolated()
+            self.state.grants[topic] = loop.scheduleTask(in: TimeAmount(delay)) {
+                self.state.grants[topic] = nil
+                self.grantState(to: subscriber)
             }
         }
     }
@@ -145,6 +146,7 @@ extension ConnectionDriver {
         let state = self.state
         self.state = ConnectionState()
         if let link = state.link { state.publisher?.disconnect(link) }
+        for timer in state.grants.values { timer.cancel() }
         for subscriber in state.subscribers.values { subscriber.connectionEnded() }
         for subscriber in state.waiting { subscriber.connectionEnded() }
     }

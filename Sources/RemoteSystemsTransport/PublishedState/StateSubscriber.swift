@@ -30,8 +30,6 @@ package final class StateSubscriber: Sendable {
         /// The bytes that are counted in the budget, and the holder that they are counted for; `nil` before the first
         /// subscription.
         var counted: (bytes: Int, holder: QuotaHolder?) = (0, nil)
-        /// Whether ``postponedGrant()`` will be called.
-        var isGrantPostponed = false
     }
 
     private let state: Mutex<State>
@@ -182,18 +180,10 @@ package final class StateSubscriber: Sendable {
             if let pace = self.pace, let holder = state.counted.holder,
                 let delay = pace.delay(granting: bytes, to: holder)
             {
-                guard !state.isGrantPostponed else { return nil }
-                state.isGrantPostponed = true
                 return .later(delay)
             }
             return state.machine.grant().map { .message($0) }
         }
-    }
-
-    /// Returns the credit whose time has come.
-    func postponedGrant() -> Grant? {
-        self.state.withLock { $0.isGrantPostponed = false }
-        return self.grant()
     }
 
     func leave() -> StateMessage? {

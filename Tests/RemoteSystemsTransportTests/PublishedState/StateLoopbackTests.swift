@@ -228,6 +228,31 @@ import ValueSets
         }
     }
 
+    @Test func `a grant that was postponed on one connection takes none of the next one's credit`() async throws {
+        let publisher = StatePublisher()
+        let topic = try publisher.open(.test, for: .sameAccount)
+        try topic.commit(put: Dictionary(uniqueKeysWithValues: (0..<10).map { ("blob/\($0)", .blob(16_000)) }))
+        try await self.withHost(publisher) { host in
+            let (first, second) = (try await host.connect(), try await host.connect())
+            let pace = StatePace()
+            // Postpones the first grant by a quarter of a second.
+            _ = pace.delay(granting: StatePace.burstOfHolder + 64 << 10, to: try await first.ask { $0.holder })
+            let subscriber = StateSubscriber(.test, window: StateLimits.minCredit, pace: pace)
+            let mirror = Mirror()
+            let former = self.follow(subscriber, over: first, mirror)
+            try await eventually("a postponed grant") { try await first.ask { $0.state.grants.count } == 1 }
+            first.abort()
+            let formerEnd = try await former.value
+            #expect(formerEnd == .connectionEnded)
+            let following = self.follow(subscriber, over: second, mirror)
+            try await eventually("everything") { mirror.records.count == 10 }
+            following.cancel()
+            let end = try await following.value
+            #expect(end == .unsubscribed)
+            second.abort()
+        }
+    }
+
     @Test func `an error of the owner ends the subscription`() async throws {
         struct Refused: Error {}
         let publisher = StatePublisher()
