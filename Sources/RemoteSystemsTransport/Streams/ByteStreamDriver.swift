@@ -101,7 +101,7 @@ final class ByteStreamDriver {
     func received(_ bytes: ByteBuffer) {
         let now = self.environment.now
         self.machine.heardFromPeer(now: now)
-        self.decoder.append(Self.compact(bytes))
+        self.decoder.append(bytes.compacted)
         do throws(TransportError) {
             while !self.isClosed, let item = try self.decoder.next() {
                 switch item {
@@ -116,15 +116,6 @@ final class ByteStreamDriver {
         }
         self.inbox.resumeReader()
         self.doNextSteps()
-    }
-
-    /// Copies a small slice, so that it does not keep the large buffer in memory in which it arrived.
-    private static func compact(_ bytes: ByteBuffer) -> ByteBuffer {
-        guard bytes.readableBytes < bytes.storageCapacity / 4 else { return bytes }
-        var copy = ByteBuffer()
-        copy.reserveCapacity(bytes.readableBytes)
-        copy.writeImmutableBuffer(bytes)
-        return copy
     }
 
     private func receivedData(_ data: ByteBuffer) throws(TransportError) {

@@ -24,6 +24,8 @@ struct StreamInboxStateMachine {
     private(set) var waitingReader: UInt64?
     /// Whether the network is not read until there is space.
     private var isHoldingNetwork = false
+    /// The bytes of the current read of the network, and the size of the buffer whose slices they are.
+    private var read = (bytes: 0, storage: 0)
 
     init(limit: Int) {
         self.limit = limit
@@ -35,6 +37,8 @@ struct StreamInboxStateMachine {
     mutating func append(_ bytes: ByteBuffer) {
         guard case .open = self.end else { return }
         self.bufferedBytes += bytes.readableBytes
+        self.read.bytes += bytes.readableBytes
+        self.read.storage = max(self.read.storage, bytes.storageCapacity)
         // Many small chunks would use more memory than their bytes.
         if let last = self.chunks.last, bytes.readableBytes <= 1 << 10, last.readableBytes <= 15 << 10 {
             var joined = self.chunks.removeLast()
@@ -43,6 +47,17 @@ struct StreamInboxStateMachine {
         } else {
             self.chunks.append(bytes)
         }
+    }
+
+    /// Ends a read of the network. Its buffer may hold mostly frames that were not appended, and chunks would keep all
+    /// of it in memory: they are then copied. The chunks of a buffer that is mostly data share it, however small each
+    /// is, so that bulk data is not copied.
+    mutating func endRead() {
+        let read = self.read
+        self.read = (0, 0)
+        // With a smaller buffer, not even one byte for each read would keep much: such chunks are joined.
+        guard read.storage / 4 > max(read.bytes, 1 << 10) else { return }
+        for offset in 0..<self.chunks.count { self.chunks[offset: offset] = self.chunks[offset: offset].compacted }
     }
 
     /// The peer has sent its last byte.
@@ -134,5 +149,16 @@ struct StreamInboxStateMachine {
         guard self.waitingReader == reader else { return false }
         self.waitingReader = nil
         return true
+    }
+}
+
+extension ByteBuffer {
+    /// A copy of the readable bytes if they fill less than a quarter of the storage, which the buffer keeps in memory.
+    var compacted: ByteBuffer {
+        guard self.readableBytes < self.storageCapacity / 4 else { return self }
+        var copy = ByteBuffer()
+        copy.reserveCapacity(self.readableBytes)
+        copy.writeImmutableBuffer(self)
+        return copy
     }
 }

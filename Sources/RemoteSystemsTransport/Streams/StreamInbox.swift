@@ -50,10 +50,11 @@ final class StreamInbox: Sendable {
         self.resumeReader()
     }
 
-    /// Resumes the waiting reader if there is something for it.
+    /// Ends a read of the network: resumes the waiting reader if there is something for it.
     func resumeReader() {
         let continuation = self.state.withLock { state in
-            state.machine.readerToResume() == nil ? nil : state.continuation.take()
+            state.machine.endRead()
+            return state.machine.readerToResume() == nil ? nil : state.continuation.take()
         }
         continuation?.resume()
     }

@@ -62,6 +62,31 @@ import Testing
         #expect(Self.run([.data(1), .data(1024), .data(1025), .take(0), .take(0)]) == ["read 1025", "read 1025"])
     }
 
+    @Test func `data that fills little of its read is copied out of the buffer, and other data is not`() throws {
+        var machine = StreamInboxStateMachine(limit: 256 << 10)
+        let buffer = ByteBuffer(repeating: 7, count: 64 << 10)
+        for _ in 0..<3 {
+            machine.append(try #require(buffer.getSlice(at: 100, length: 1025)))
+            machine.endRead()
+        }
+        guard case .chunks(let little, _) = machine.take(upTo: 4000) else {
+            Issue.record("no chunks")
+            return
+        }
+        #expect(little.map(\.readableBytes) == [1025, 1025, 1025])
+        #expect(little.allSatisfy { $0.storageCapacity <= 4 << 10 })
+        // The end of one frame and the beginning of the next.
+        machine.append(try #require(buffer.getSlice(at: 0, length: 2000)))
+        machine.append(try #require(buffer.getSlice(at: 2009, length: 40_000)))
+        machine.endRead()
+        guard case .chunks(let much, _) = machine.take(upTo: 50_000) else {
+            Issue.record("no chunks")
+            return
+        }
+        #expect(much.map(\.readableBytes) == [2000, 40_000])
+        #expect(much.allSatisfy { $0.storageCapacity == buffer.storageCapacity })
+    }
+
     @Test func `a reader is resumed once, for bytes, the end or a failure`() {
         for event in [.data(1), .fin, .fails, .aborted] as [Event] {
             #expect(
