@@ -28,7 +28,7 @@ struct KnownEndpoints: Sendable, Equatable {
         /// program.
         var isValid: Bool {
             (1...Self.maxHostBytes).contains(self.host.utf8.count) && (1...65_535).contains(self.port)
-                && self.network.utf8.count == KnownEndpoints.hashBytes * 2
+                && self.network.utf8.count == KnownEndpoints.hashBytes * 2 && KnownEndpoints.times.contains(self.met)
         }
 
         /// The maximum length of a host, in bytes. An IPv6 address with the name of an interface has at most 61 bytes.
@@ -46,7 +46,10 @@ struct KnownEndpoints: Sendable, Equatable {
         var time: Int
 
         /// Whether the values are within their valid ranges.
-        var isValid: Bool { (self.name.isEmpty || self.name.isName) && self.certificateEnd >= 0 }
+        var isValid: Bool {
+            (self.name.isEmpty || self.name.isName) && KnownEndpoints.times.contains(self.certificateEnd)
+                && KnownEndpoints.times.contains(self.time)
+        }
     }
 
     /// A refusal of this system with the statement that it was revoked.
@@ -57,8 +60,16 @@ struct KnownEndpoints: Sendable, Equatable {
         var certificateEnd: Int
         /// In seconds since 1970.
         var time: Int
+
+        /// Whether the values are within their valid ranges. An id in the file may be of any length.
+        var isValid: Bool {
+            SystemID(self.system) != nil && KnownEndpoints.times.contains(self.certificateEnd)
+                && KnownEndpoints.times.contains(self.time)
+        }
     }
 
+    /// The valid times, in seconds since 1970: up to the year 5138. Differences of others could overflow.
+    private static let times = 0...100_000_000_000
     /// The time for which a change may wait to be stored. In seconds.
     private static let maxWait = 3600
     /// The maximum number of systems that are remembered by name.
@@ -287,8 +298,7 @@ extension KnownEndpoints {
             if let system = SystemID(id) { self.met[system] = meeting }
         }
         self.trimMeetings()
-        // An id in the file may be of any length.
-        if let refusal = contents.refusal, SystemID(refusal.system) != nil { self.refusal = refusal }
+        if let refusal = contents.refusal, refusal.isValid { self.refusal = refusal }
     }
 
     /// Reads the contents of the file; an empty value if there is no file, or if it is damaged.

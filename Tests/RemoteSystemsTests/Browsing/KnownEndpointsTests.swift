@@ -161,4 +161,25 @@ import Testing
         let known = try KnownEndpoints(file: Array(text.utf8))
         #expect(known.systems.values.flatMap(\.self).map(\.host) == ["10.0.0.9"])
     }
+
+    @Test(arguments: [Int.min, -1, 100_000_000_001, Int.max])
+    func `what has an impossible time is ignored`(time: Int) throws {
+        let id = try Self.system(1)
+        func known(met: Int, _ meeting: (end: Int, time: Int), _ refusal: (end: Int, time: Int)) throws
+            -> KnownEndpoints
+        {
+            let text = """
+                {"version":1,"salt":"AAAAAAAAAAAAAAAAAAAAAA==",
+                "systems":{"\(id)":[{"host":"10.0.0.2","port":1,"network":"0123456789abcdef","met":\(met)}]},
+                "met":{"\(id)":{"name":"den","certificateEnd":\(meeting.end),"time":\(meeting.time)}},
+                "refusal":{"system":"\(id)","certificateEnd":\(refusal.end),"time":\(refusal.time)}}
+                """
+            return try KnownEndpoints(file: Array(text.utf8))
+        }
+        let possible = try known(met: 0, (end: 1, time: 100_000_000_000), (end: 1, time: 1))
+        #expect(possible.systems.count == 1 && possible.met.count == 1 && possible.refusal != nil)
+        let late = try known(met: time, (end: 1, time: time), (end: 1, time: time))
+        let long = try known(met: time, (end: time, time: 1), (end: time, time: 1))
+        for read in [late, long] { #expect(read.systems.isEmpty && read.met.isEmpty && read.refusal == nil) }
+    }
 }
