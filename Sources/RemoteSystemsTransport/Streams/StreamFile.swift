@@ -40,16 +40,14 @@ struct StreamFile: Sendable {
             while buffer.readableBytes < count {
                 let left = count - buffer.readableBytes
                 let at = offset + Int64(buffer.readableBytes)
-                let result = unsafe buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: left) { memory in
-                    unsafe max(0, pread(descriptor, memory.baseAddress, left, off_t(at)))
+                let result = try unsafe buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: left) { memory in
+                    while true {
+                        let count = unsafe pread(descriptor, memory.baseAddress, left, off_t(at))
+                        if count >= 0 { return count }
+                        guard errno == EINTR else { throw IOError(errnoCode: errno, reason: "read") }
+                    }
                 }
                 guard result > 0 else { break }
-            }
-            guard buffer.readableBytes == 0 else { return buffer }
-            // Nothing was read: this is the end of the file, or an error that another read reports.
-            var byte: UInt8 = 0
-            guard unsafe pread(descriptor, &byte, 1, off_t(offset)) >= 0 else {
-                throw IOError(errnoCode: errno, reason: "read")
             }
             return buffer
         }
