@@ -290,6 +290,23 @@ import Testing
         }
     }
 
+    @Test func `a connection that was never started is closed once, however often it is closed`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            let request = RemoteSystemConnectionRequest(
+                host: "127.0.0.1",
+                port: 1,
+                configuration: loopbackSystem.configuration("test.caller")
+            )
+            let connection = LongLivedConnection(to: Self.description, request)
+            let states = StateRecorder()
+            connection.onStateChanged { states.record($0) }
+            await connection.close()
+            await connection.close()
+            await connection.cancel()
+            #expect(states.names == ["closed"])
+        }
+    }
+
     @Test func `the limit of attempts ends in giving up, with the reason`() async throws {
         try await LoopbackSystem.with { loopbackSystem in
             var policy = Self.quick

@@ -111,8 +111,10 @@ final class LongLivedRun: Sendable {
         return ListenerRegistration { [weak self] in self?.guarded.withLock { _ = $0.listeners.remove(id) } }
     }
 
+    /// Notifies observers of the machine's state. Nothing follows the last state, also if a connection that was never
+    /// started is closed twice.
     private func notify() {
-        let change = self.guarded.withLock { $0.change() }
+        guard let change = self.guarded.withLock({ $0.state.isLast ? nil : $0.change() }) else { return }
         change.notify()
         switch change.state {
         case .closed: self.reception.finish()
