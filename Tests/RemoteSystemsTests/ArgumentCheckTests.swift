@@ -200,6 +200,17 @@ import Testing
         }
     }
 
+    @Test(arguments: [.zero, .seconds(-1), .seconds(3601), .seconds(Int64.max)] as [Duration])
+    func `pairings are not searched for an invalid time`(time: Duration) async throws {
+        try await DiscoveryStage.with { stage in
+            let account = RemoteSystemsAccount(stage.configuration)
+            let error = await #expect(throws: RemoteSystemError.self) {
+                _ = try await account.pairingsNearby(within: time)
+            }
+            self.expect(error, "pairingsNearby(within:) is", "1 ms to 3600 s")
+        }
+    }
+
     @Test func `requests with invalid names are not sent`() async throws {
         try await DiscoveryStage.with { stage in
             let request = RemoteSystemConnectionRequest(host: "127.0.0.1", configuration: stage.configuration)

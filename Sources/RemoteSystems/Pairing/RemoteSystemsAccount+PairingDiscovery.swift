@@ -12,12 +12,14 @@ extension RemoteSystemsAccount {
     /// Nothing that is found is authenticated. The digits are, once both persons have compared them.
     ///
     /// - Parameter time: the time after which the method returns, if no machine was found. It returns a second after
-    ///   the first one was found. Defaults to ten minutes.
+    ///   the first one was found. Defaults to ten minutes. Valid range: 1 ms–1 h.
     /// - Returns: the places at which machines wait, at most 16, in no particular order; empty if none was found in
     ///   time. Any machine can announce places. Addresses therefore take turns in the list. Of more than 16 addresses,
     ///   a call returns a random selection: call the method again, or let the person enter the address.
-    /// - Throws: ``RemoteSystemError`` when the configuration is not valid; `CancellationError`.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidArgument`` when the time or the configuration
+    ///   is not valid; `CancellationError`.
     public func pairingsNearby(within time: Duration = .seconds(600)) async throws -> [PairingPlace] {
+        try ArgumentCheck.check("pairingsNearby(within:)", time, in: .milliseconds(1) ... .seconds(3600))
         try self.context.configuration.validate()
         let clock = self.context.account.network.time
         let found = FoundPairingPlaces()
