@@ -14,7 +14,7 @@ public struct ValueSetLimits: Sendable, Hashable {
     /// The maximum number of keys in one dictionary. Defaults to 10 000. Valid range: 0 or more.
     public var keysPerDictionary: Int
     /// The maximum number of array elements, set elements and dictionary entries in a whole message. Defaults to 1 000
-    /// 000. Valid range: 1 or more.
+    /// 000. Valid range: 0 or more.
     public var items: Int
     /// The maximum length of the encoded message, in bytes. Defaults to 16 777 216 (16 MiB). Valid range: 1 or more.
     public var bytes: Int
@@ -31,7 +31,7 @@ public struct ValueSetLimits: Sendable, Hashable {
     ///   - depth: The maximum nesting depth of collections. Defaults to 32. Valid range: 1–128; a greater value counts
     ///     as 128.
     ///   - keysPerDictionary: The maximum number of keys in one dictionary. Defaults to 10 000. Valid range: 0 or more.
-    ///   - items: The maximum number of elements and entries in a whole message. Defaults to 1 000 000. Valid range: 1
+    ///   - items: The maximum number of elements and entries in a whole message. Defaults to 1 000 000. Valid range: 0
     ///     or more.
     ///   - bytes: The maximum length of the encoded message, in bytes. Defaults to 16 MiB. Valid range: 1 or more.
     public init(

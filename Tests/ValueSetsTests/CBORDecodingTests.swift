@@ -119,6 +119,19 @@ struct Refusal: Sendable, CustomTestStringConvertible {
         #expect(throws: ValueSetError.self) { try Value(encoded: bytes, limits: ValueSetLimits(items: 9)) }
     }
 
+    @Test func `a limit of no items accepts the empty message only, and one below that none`() throws {
+        let empty = ValueSet()
+        let one: ValueSet = ["key": 7]
+        let none = ValueSetLimits(items: 0)
+        let bytes = try empty.encoded(limits: none)
+        let read = try ValueSet(encoded: bytes, limits: none)
+        #expect(read == empty)
+        #expect(throws: ValueSetError.self) { try one.encoded(limits: none) }
+        let invalid = ValueSetLimits(items: -1)
+        #expect(throws: ValueSetError.self) { try empty.encoded(limits: invalid) }
+        #expect(throws: ValueSetError.self) { try ValueSet(encoded: bytes, limits: invalid) }
+    }
+
     @Test func `a message over the byte limit is neither encoded nor decoded`() throws {
         let value: Value = "0123456789"
         let tight = ValueSetLimits(bytes: 10)
