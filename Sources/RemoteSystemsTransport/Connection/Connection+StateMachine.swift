@@ -78,7 +78,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
     mutating func receivedRequest(
         id: UInt64,
         bytes: Int,
-        isHeld: Bool = true,
+        held: Int = 0,
         deadline: NIODeadline,
         request: Request
     ) -> OnRequest<Request> {
@@ -87,7 +87,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
             return self.incoming.received(
                 id: id,
                 bytes: bytes,
-                isHeld: isHeld,
+                held: held,
                 deadline: deadline,
                 request: request
             )

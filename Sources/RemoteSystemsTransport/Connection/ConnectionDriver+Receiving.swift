@@ -24,9 +24,10 @@ extension ConnectionDriver {
         do throws(TransportError) {
             while !self.hasEnded, let bytes = try self.decoder.next() {
                 hasFinished = true
-                let frame = try Frame(bytes)
+                var items = 0
+                let frame = try Frame(bytes, items: &items)
                 self.observer?.report(.received(frame, bytes: bytes.readableBytes))
-                try self.receive(frame, bytes: bytes.readableBytes, at: now)
+                try self.receive(frame, bytes: bytes.readableBytes, items: items, at: now)
             }
         } catch {
             self.observer?.report(.violation(error))
@@ -46,7 +47,7 @@ extension ConnectionDriver {
         self.flush()
     }
 
-    private func receive(_ frame: Frame, bytes: Int, at now: NIODeadline) throws(TransportError) {
+    private func receive(_ frame: Frame, bytes: Int, items: Int, at now: NIODeadline) throws(TransportError) {
         switch frame {
         case .response(let id, let status, let message, let failure):
             // A failure explains a status other than success. With success it is ignored.
@@ -60,11 +61,13 @@ extension ConnectionDriver {
         case .malformed(.response, let id, let error):
             try self.answered(id)?.fail(TransportError.unreadableResponse(error))
         case .request(let id, let timeout, let message, let key, let metadata):
-            guard self.holdRequest(bytes) else { return try self.take(.rejected(id, .notHeld), bytes: bytes) }
+            let held = MemoryBudget.held(bytes: bytes, items: items)
+            guard self.holdRequest(held) else { return try self.take(.rejected(id, .notHeld), bytes: bytes) }
             let deadline = now + .milliseconds(Int64(clamping: min(timeout, Self.maxTimeout)))
             try self.take(
                 IncomingRequest(id: id, message: message, deadline: deadline, key: key, metadata: metadata),
-                bytes: bytes
+                bytes: bytes,
+                held: held
             )
         case .malformed(_, let id, let error):
             // The sender receives the reason. The response takes its turn like any other; otherwise a peer that sends
@@ -105,12 +108,13 @@ extension ConnectionDriver {
         }
     }
 
-    private func take(_ request: IncomingRequest, bytes: Int) throws(TransportError) {
+    /// - Parameter held: the bytes that the message counts with; 0 if the request was rejected.
+    private func take(_ request: IncomingRequest, bytes: Int, held: Int = 0) throws(TransportError) {
         self.reservePlace()
         switch self.machine.receivedRequest(
             id: request.id,
             bytes: bytes,
-            isHeld: request.rejection == nil,
+            held: held,
             deadline: request.deadline,
             request: request
         ) {
