@@ -31,7 +31,7 @@ extension DesktopTests.ActivityBus {
                 return nil
             }
             #expect(offering.lines == ["offered one", "Continued one", "offered two"])
-            FileManager.default.createFile(atPath: "\(record).go", contents: nil)
+            try Data().write(to: URL(filePath: "\(record).go"))
             try await offering.prints("Returned one")
             let code = try await continuing.exit(within: .seconds(60))
             #expect(code != 0, "\(continuing.lines)")

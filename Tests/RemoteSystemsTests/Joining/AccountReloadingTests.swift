@@ -6,6 +6,7 @@ import InMemoryLogging
 import Logging
 import RemoteSystemsIdentity
 import RemoteSystemsTesting
+import RemoteSystemsTransport
 import Testing
 
 @testable import RemoteSystems
