@@ -228,8 +228,7 @@ if !isFetched {
             path: "Benchmarks/PublishedStateLoad",
             swiftSettings: settings
         ),
-        // An application that hands over, which Scripts/bench-notifications compares with programs that use D-Bus. It is here
-        // so that it is built together with the command.
+        // An application that hands over. Scripts/bench-notifications compares it with programs that use D-Bus.
         .executableTarget(
             name: "hand-off-program",
             dependencies: ["RemoteSystems", "UserActivities"],

@@ -3,7 +3,7 @@
 
 // A program that uses `UserActivities` as an application does, beside those that use D-Bus (Benchmarks/README.md).
 //
-// Usage: `hand-off-program STATE-DIRECTORY`. Prints `ready`, then obeys the lines of its input:
+// Usage: `hand-off-program STATE-DIRECTORY`. Prints `ready`, then executes the lines of its input:
 //
 //     offer TITLE       offers an activity with a content of 2900 bytes. Prints `offered TITLE`
 //     continue TITLE    waits until another system offers it, and continues it in this process. Prints `continued TITLE

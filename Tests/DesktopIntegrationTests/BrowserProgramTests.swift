@@ -167,8 +167,8 @@ extension DesktopTests {
                 ])
                 let browser = try Self.start(
                     first.environment,
-                    "ready,page=https://example.com/x,received=handed-over,page=https://example.com/x Another title,pause,"
-                        + "page=https://example.com/y Last page,received=end",
+                    "ready,page=https://example.com/x,received=handed-over,page=https://example.com/x Another title,"
+                        + "pause,page=https://example.com/y Last page,received=end",
                     [remotesystems, "activities", "browser", "--browser", "chromium"]
                 )
                 // Fails before the page and the application are listed.

@@ -314,7 +314,8 @@ import ValueSets
         }
     }
 
-    @Test func `an activity comes back whose receiver is cancelled while its confirmation is on the way`() async throws {
+    @Test func `an activity comes back whose receiver is cancelled while its confirmation is on the way`() async throws
+    {
         let handler = Failing(.throwing)
         try await Three.with(handler) { three in
             let (activity, origin) = (UserActivity(type: ContinuationTests.editing), Origin())

@@ -16,8 +16,8 @@ extension RemoteSystemsAccount {
     /// - Returns: the places at which machines wait, at most 16, in no particular order; empty if none was found in
     ///   time. Any machine can announce places. Addresses therefore take turns in the list. Of more than 16 addresses,
     ///   a call returns a random selection: call the method again, or let the person enter the address.
-    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidArgument`` when the time or the configuration
-    ///   is not valid; `CancellationError`.
+    /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidArgument`` when the time or the
+    ///   configuration is not valid; `CancellationError`.
     public func pairingsNearby(within time: Duration = .seconds(600)) async throws -> [PairingPlace] {
         try ArgumentCheck.check("pairingsNearby(within:)", time, in: .milliseconds(1) ... .seconds(3600))
         try self.context.configuration.validate()

@@ -179,7 +179,7 @@ struct PlayerContinuation: Sendable {
         await self.clock.task { try? await self.bus.pause(player) }.value
     }
 
-    /// Waits for the player that opens the media also if this task is cancelled: otherwise it would begin to play later.
+    /// Waits for the player that opens the media also if this task is cancelled: the caller must pause it then.
     private func openedAlthoughCancelled(
         _ media: PlayedMedia,
         _ playlist: Playlist,

@@ -15,7 +15,7 @@ struct ConnectionState {
     /// ended.
     var waiting: [StateSubscriber] = []
     /// The timers of postponed grants of credit, by topic. None outlasts its subscription: the subscriber may be on
-    /// another connection afterwards, to which it grants credit anew.
+    /// another connection afterwards, to which it grants other credit.
     var grants: [String: Scheduled<Void>] = [:]
 }
 

@@ -6,8 +6,8 @@ import Testing
 
 @testable import RemoteSystems
 
-/// What a machine that waits reports if it is stopped while another one joins or is linked. What was stored by then must
-/// not be reported as unchanged.
+/// What a machine that waits reports if it is stopped while another one joins or is linked. It must not state that
+/// nothing was changed.
 @Suite(.timeLimit(.minutes(1))) struct StoppedAdmissionTests {
     private struct Unconfirmed: Error {}
 
