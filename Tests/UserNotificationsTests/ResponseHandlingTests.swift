@@ -54,6 +54,37 @@ import Testing
         }
     }
 
+    @Test func `without a daemon, what is answered leaves the screen at once, and other responses do not wait`()
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            let gates = ["answered": Gate(), "dismissed": Gate(), "clicked": Gate()]
+            let desktop = StagedNotificationPresenter()
+            let center = UserNotificationCenter(
+                presenter: desktop,
+                applicationName: "Calendar",
+                configuration: stage.configuration,
+                responseHandler: { response in await gates[response.requestIdentifier]?.wait() }
+            )
+            let category = NotificationCategory(
+                identifier: "c",
+                actions: [NotificationAction(identifier: "yes", title: "Yes")],
+                options: .customDismissAction
+            )
+            try await center.setNotificationCategories([category])
+            for identifier in gates.keys {
+                let content = NotificationContent(title: "Lunch", categoryIdentifier: "c")
+                try await center.add(NotificationRequest(identifier: identifier, content: content))
+            }
+            desktop.choose("yes", on: "answered")
+            desktop.end("dismissed")
+            desktop.choose(on: "clicked")
+            try await stage.eventually("the handler has all three") { gates.values.allSatisfy { $0.waiting == 1 } }
+            try await stage.eventually("none is on the screen") { desktop.shown.isEmpty }
+            for gate in gates.values { gate.open() }
+        }
+    }
+
     /// Counts the starts of applications.
     private final class Starts: Sendable {
         private let state = Mutex(0)

@@ -151,8 +151,10 @@ actor PresenterKeeper: NotificationKeeper {
         for notification in removed { await self.close(notification) }
     }
 
-    private func close(_ notification: DeliveredNotification) async {
-        try? await self.inOrder { [presenter] in await presenter.close(notification.request.identifier) }
+    private func close(_ notification: DeliveredNotification) async { await self.beginClosing(notification).value }
+
+    private func beginClosing(_ notification: DeliveredNotification) -> Task<Void, Never> {
+        self.presenterCalls.begin(self.clock) { [presenter] in await presenter.close(notification.request.identifier) }
     }
 
     private func inOrder(_ call: @escaping @Sendable () async throws -> Void) async throws {
@@ -220,7 +222,7 @@ actor PresenterKeeper: NotificationKeeper {
         self.reader = Task { [weak self] in for await event in events { await self?.received(event) } }
     }
 
-    private func received(_ event: NotificationPresenterEvent) async {
+    private func received(_ event: NotificationPresenterEvent) {
         switch event {
         case .activated(let identifier, let action, let text, let token):
             guard let index = self.shown.firstIndex(where: { $0.request.identifier == identifier }) else { return }
@@ -229,23 +231,24 @@ actor PresenterKeeper: NotificationKeeper {
             guard action == .default || known != nil else { return }
             // Each notification is responded to once.
             self.shown.remove(at: index)
-            await self.respond(notification, action, known?.textInput == nil ? nil : text, token)
-            await self.close(notification)
+            // Not after the handler, which may take longer than presenters wait until they show it again.
+            _ = self.beginClosing(notification)
+            self.beginResponse(to: notification, action, known?.textInput == nil ? nil : text, token)
         case .closed(let identifier, .dismissed):
             guard let index = self.shown.firstIndex(where: { $0.request.identifier == identifier }) else { return }
             let notification = self.shown.remove(at: index)
             guard notification.category?.options.contains(.customDismissAction) == true else { return }
-            await self.respond(notification, .dismiss, nil)
+            self.beginResponse(to: notification, .dismiss, nil)
         case .closed: break
         }
     }
 
-    private func respond(
-        _ notification: DeliveredNotification,
+    private func beginResponse(
+        to notification: DeliveredNotification,
         _ action: NotificationActionIdentifier,
         _ text: String?,
         _ token: String? = nil
-    ) async {
+    ) {
         var response = NotificationResponse(
             id: UUID().uuidString.lowercased(),
             requestIdentifier: notification.request.identifier,
@@ -254,10 +257,15 @@ actor PresenterKeeper: NotificationKeeper {
         )
         response.targetContentIdentifier = notification.request.content.targetContentIdentifier
         if NotificationResponse.isForeground(action, of: notification.category) { response.activationToken = token }
+        // The handler may take seconds. What the user does next is read meanwhile.
+        Task { [response] in await self.handle(response) }
+    }
+
+    private func handle(_ response: NotificationResponse) async {
         guard let center = self.owner.center, await center.handle(response) else {
             self.logger?.warning(
                 "A response was dropped: too many wait for the application",
-                metadata: ["notification": "\(notification.request.identifier)"]
+                metadata: ["notification": "\(response.requestIdentifier)"]
             )
             return
         }
