@@ -57,6 +57,9 @@ public struct PresentedNotification: Sendable, Hashable {
     public var systemName: String?
     /// The id of the system that sent it; `nil` for this system. Names are not unique.
     public var systemID: String?
+    /// What limits are counted for: the system, or the linked account of all its systems. `nil` for this system, or if
+    /// it is not known.
+    package var quotaHolder: String?
     /// Whether no sound may be made, because another system of the user makes it. Defaults to `false`.
     public var isSilenced: Bool
     /// The absolute path of a verified local sound file, in place of the sound of the content; `nil` for none. Defaults
@@ -88,6 +91,7 @@ public struct PresentedNotification: Sendable, Hashable {
         self.desktopEntry = nil
         self.systemName = systemName
         self.systemID = nil
+        self.quotaHolder = nil
         self.isSilenced = false
         self.soundPath = nil
         self.imagePaths = []

@@ -13,6 +13,7 @@ import UserNotifications
     private func arrived(
         _ identifier: String,
         from system: String? = "server",
+        account: String? = nil,
         application: String = "com.example.build",
         actions: [NotificationAction] = [],
         level: NotificationInterruptionLevel = .active
@@ -28,6 +29,7 @@ import UserNotifications
             systemName: system.map { _ in "Server" }
         )
         arrived.systemID = system
+        arrived.quotaHolder = account ?? system
         if system == nil { arrived.desktopEntry = application }
         return arrived
     }
@@ -43,6 +45,17 @@ import UserNotifications
         #expect(self.shown(questions + flood) == ["q60", "q61", "q62", "q63", "60", "61", "62", "63"])
         let crowd = (0..<64).map { self.arrived("\($0)", from: "system \($0)") }
         #expect(self.shown(crowd) == (48..<64).map { "\($0)" })
+    }
+
+    @Test func `the systems of a linked account share the places of one system`() {
+        let own = [self.arrived("message", from: "laptop"), self.arrived("question", actions: [self.deploy])]
+        let linked = (0..<32).flatMap { number in
+            [[], [self.deploy]].map { actions in
+                self.arrived("\(number) \(actions.count)", from: "s\(number)", account: "account", actions: actions)
+            }
+        }
+        let expected = (28..<32).flatMap { ["\($0) 0", "\($0) 1"] }
+        #expect(self.shown(own + linked) == ["message", "question"] + expected)
     }
 
     @Test func `each application of this system has the places of one system`() {

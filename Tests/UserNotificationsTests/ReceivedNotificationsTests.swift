@@ -51,6 +51,19 @@ import Testing
         #expect(received.all.map(\.key) == [first.key])
     }
 
+    @Test func `a presenter counts the systems of a linked account together`() throws {
+        var received = ReceivedNotifications(Self.start)
+        for (account, holder) in [("account", "account"), (nil, "s")] {
+            let sender = NotificationSender(systemID: "s", application: "a", linkedAccountID: account)
+            let entry = try received.add(Self.notification("q"), from: sender, name: "Server", Self.start)
+            #expect(entry.presented.quotaHolder == holder && entry.presented.systemID == "s")
+        }
+        var local = Self.sender
+        local.isLocal = true
+        let entry = try Self.add("q", to: &received, from: local)
+        #expect(entry.presented.quotaHolder == nil && entry.presented.desktopEntry == "a")
+    }
+
     @Test("What is sent again is still read and snoozed, and a new one in its place is not (X-40)")
     func sentAgain() throws {
         var received = ReceivedNotifications(Self.start)

@@ -12,16 +12,17 @@ struct NotificationScreen {
     /// notifications that wait for a response.
     static let (maxOfSender, max) = (4, 16)
 
-    /// Whose places a notification takes, and which: those of a system, whose applications are only claimed, or of an
-    /// application of this system. Two systems may have one name.
+    /// Whose places a notification takes, and which: those of a system, whose applications are only claimed, of a
+    /// linked account, which can certify any number of systems, or of an application of this system. Two systems may
+    /// have one name.
     private struct Share: Hashable {
-        let systemID: String?
+        let holder: String?
         let application: String?
         /// Whether they are the places of what waits for a response.
         let waits: Bool
 
         init(_ notification: PresentedNotification) {
-            self.systemID = notification.systemID
+            self.holder = notification.quotaHolder ?? notification.systemID
             self.application =
                 notification.systemID == nil ? notification.desktopEntry ?? notification.applicationName : nil
             self.waits = notification.waitsForResponse

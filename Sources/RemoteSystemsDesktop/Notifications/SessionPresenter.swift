@@ -19,9 +19,10 @@ internal import ValueSets
 /// }
 /// ```
 ///
-/// Nothing is shown before ``run()``. At most four messages of one system, or of one application of this system, and 16
-/// of all are on the screen, and as many questions and critical notifications. A newer message takes the place of the
-/// oldest one, which is then reported as `expired`. A question without a place is shown as others end.
+/// Nothing is shown before ``run()``. At most four messages of one system, of one linked account, or of one application
+/// of this system, and 16 of all are on the screen, and as many questions and critical notifications. A newer message
+/// takes the place of the oldest one, which is then reported as `expired`. A question without a place is shown as
+/// others end.
 public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter, Service {
     private struct State {
         var screen = NotificationScreen()

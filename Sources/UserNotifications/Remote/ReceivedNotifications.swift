@@ -58,6 +58,7 @@ struct ReceivedNotifications {
             presented.isOfCommand = self.notification.isOfCommand(self.sender.application)
             if self.systemName != nil {
                 presented.systemID = self.sender.systemID
+                presented.quotaHolder = self.sender.quotaHolder
             } else {
                 // The id of an application is that of its desktop entry, if it has one.
                 presented.desktopEntry = self.sender.application
