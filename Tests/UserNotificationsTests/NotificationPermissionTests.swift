@@ -209,6 +209,28 @@ import ValueSets
         }
     }
 
+    @Test func `A changed notification with the delivery id of an earlier one counts, an equal one does not (X-56)`()
+        async throws
+    {
+        try await ReceivingSystem.with { receiving in
+            let application = receiving.stage.configuration.applicationID
+            try await receiving.receiver.set(.silent, perHour: 3, for: .init(application: application))
+            let connection = try await receiving.connect()
+            let first = ReceivingSystem.question("1", expires: 60)
+            var (again, changed, relabelled) = (first, first, first)
+            again.expiration = .seconds(50)
+            changed.request.content.body = "Another text"
+            relabelled.category?.actions = [NotificationAction(identifier: "yes", title: "Another text")]
+            for notification in [first, again, changed, changed, relabelled] {
+                let result = try await Self.code(notification, over: connection)
+                #expect(result == nil)
+            }
+            let refused = try await Self.code(first, over: connection)
+            #expect(refused == "org.remotesystems.notifications.rate-limited")
+            await connection.close()
+        }
+    }
+
     @Test
     func `A system that claims many applications displaces only its own in the counts, and those with the most stay`() {
         var refusals = NotificationRefusals()

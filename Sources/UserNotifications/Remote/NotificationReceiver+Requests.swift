@@ -43,9 +43,11 @@ extension NotificationReceiver {
         }
         if let end = self.end(of: notification, from: sender) { return end }
         let earlier = self.received.entry(notification.request.identifier, of: sender)
-        let deliveryID = notification.deliveryID
-        // One that is sent again after a lost connection counts once.
-        let isCounted = deliveryID == nil || earlier?.notification.deliveryID != deliveryID
+        // One that is sent again after a lost connection counts once. It has less time left then. One that an extension
+        // has changed here counts again.
+        var repeated = earlier?.notification
+        repeated?.expiration = notification.expiration
+        let isCounted = notification.deliveryID == nil || repeated != notification
         if isCounted { try self.checkLimits(of: sender) }
         if notification.isContentAvailable { self.updateBeside(notification, of: sender) }
         let name = caller.isLocal ? nil : self.name(caller.systemID) ?? caller.systemID.short
