@@ -150,6 +150,20 @@ extension NotificationCardsTests {
         }
     }
 
+    @Test func `a view ends when a scheduled notification replaces its own`() async throws {
+        try await DiscoveryStage.with { stage in
+            let cards = StagedCards()
+            let daemon = try await StagedNotificationDaemon(stage, StepStore())
+            let key = try await Self.open(cards, daemon, stage)
+            let replacing = try await daemon.show("tea", stage)
+            #expect(replacing == key)
+            try await stage.eventually("the view has ended") {
+                cards.window?.hasEnded == true && cards.program?.hasEnded == true
+            }
+            daemon.crash()
+        }
+    }
+
     @Test func `an extension schedules notifications of its application (N-02)`() async throws {
         try await Self.with { receiving, cards, _ in
             await receiving.receiver.setSystem(receiving.host.id)

@@ -47,8 +47,8 @@ import ValueSets
     }
 
     @Test(
-        "What is answered, dismissed or withdrawn here is gone there, also without its sender (X-40)",
-        arguments: 0..<4
+        "What is answered, dismissed, withdrawn or replaced here is gone there, also without its sender (X-40)",
+        arguments: 0..<5
     )
     func goneThere(how: Int) async throws {
         try await Self.with { stage, desks in
@@ -61,10 +61,17 @@ import ValueSets
                 let sender = try await desks[1].connect(stage)
                 try await sender.withdraw(["q"])
                 await sender.close()
-            default: try await desks[1].receive(Self.question("Deploy now?"), stage)
+            case 3: try await desks[1].receive(Self.question("Deploy now?"), stage)
+            default:
+                let receiver = try desks[1].daemon.receiver
+                let received = await receiver.list()
+                let sender = try #require(received.first).sender
+                _ = try await receiver.schedule(StagedNotificationDaemon.message("q", after: 1), by: sender)
+                try await stage.clock.advance(by: .seconds(2))
             }
             try await Self.gone([desks[0], desks[2]], stage)
-            #expect(try desks[1].titles == (how == 3 ? ["Deploy now?"] : []))
+            let titles = try desks[1].titles
+            #expect(titles == ([3: ["Deploy now?"], 4: ["q"]][how] ?? []))
             // Only the system on which the user has responded has a response.
             for (number, desk) in desks.enumerated() {
                 let connection = try await desk.connect(stage)

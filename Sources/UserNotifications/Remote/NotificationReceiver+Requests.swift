@@ -65,12 +65,11 @@ extension NotificationReceiver {
         )
         if isCounted { self.countForLimits(of: sender) }
         let entry = self.withKnownState(added)
-        if let earlier { self.superseded.yield(earlier.number) }
+        let superseded = self.supersede(earlier, by: entry)
         if let key = entry.stateKey {
             self.watchStates()
             self.arrivals.yield(key.digest)
         }
-        if let earlier, earlier.stateKey != entry.stateKey, earlier.link != link { self.reportEnd([earlier]) }
         self.setAlarm()
         if readyBy == nil { self.reportDelivery(entry) }
         // A later one with the same identifier waited for its trigger.
@@ -82,9 +81,7 @@ extension NotificationReceiver {
             let removal = replaced.map {
                 NotificationStoreChange.remove(.pending, key: NotificationRecord.key(of: $0.key))
             }
-            // The other systems remove what it replaces. They may not receive the new one.
-            let replaced = [earlier].compactMap(\.self).filter { $0.stateKey != entry.stateKey }
-            return try self.arrival(of: entry) + [removal].compactMap(\.self) + self.settle(replaced, .withdrawn)
+            return try self.arrival(of: entry) + [removal].compactMap(\.self) + self.settle(superseded, .withdrawn)
                 + self.changes(ending: displaced, .expired)
         }
         await self.close(displaced: displaced)
@@ -96,6 +93,21 @@ extension NotificationReceiver {
             if let text { delivery.add(text) }
         }
         return delivery
+    }
+
+    /// A notification has taken the place of an earlier one of its sender.
+    ///
+    /// - Returns: the earlier one, if it is another delivery. The other systems remove it: they may not receive the new
+    ///   one.
+    func supersede(
+        _ earlier: ReceivedNotifications.Entry?,
+        by entry: ReceivedNotifications.Entry
+    ) -> [ReceivedNotifications.Entry] {
+        guard let earlier else { return [] }
+        self.superseded.yield(earlier.number)
+        guard earlier.stateKey != entry.stateKey else { return [] }
+        if earlier.link != entry.link { self.reportEnd([earlier]) }
+        return [earlier]
     }
 
     /// Sends responses over this connection from now on, with those that were not sent yet.

@@ -137,9 +137,10 @@ extension NotificationReceiver {
             )
             return await self.commitOrLog { () throws(NotificationError) in [try Self.change(after: due)] }
         }
+        let notification = due.entry.notification
+        let earlier = self.received.entry(notification.request.identifier, of: sender)
         let entry: ReceivedNotifications.Entry
         do throws(NotificationError) {
-            let notification = due.entry.notification
             let (date, now) = (self.clock.date, self.clock.now)
             entry = try self.received.add(notification, from: sender, name: nil, at: date, now)
         } catch {
@@ -148,13 +149,14 @@ extension NotificationReceiver {
             return self.logger.info("A notification is delivered later", metadata: ["reason": "\(error)"])
         }
         self.countForLimits(of: sender)
+        let superseded = self.supersede(earlier, by: entry)
         self.reportDelivery(entry)
         let displaced = self.received.takeDisplaced()
         // Together, so that it is neither lost nor delivered again. It is shown even if it cannot be stored: late or
         // twice is better than never.
         await self.commitOrLog { () throws(NotificationError) in
             [try Self.change(after: due)] + (try self.arrival(of: entry))
-                + (try self.changes(ending: displaced, .expired))
+                + (try self.settle(superseded, .withdrawn)) + (try self.changes(ending: displaced, .expired))
         }
         await self.close(displaced: displaced)
         _ = await self.show(entry)
