@@ -111,6 +111,34 @@ import ValueSets
         }
     }
 
+    @Test func `What has expired while no daemon ran is not shown again, and is in the history`() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = StepStore()
+            let first = try await Daemon(stage, store)
+            for (identifier, seconds) in [("short", Int64(60)), ("long", 600)] {
+                var notification = ReceivingSystem.question(identifier)
+                notification.request.trigger = .timeInterval(.seconds(1))
+                notification.expiration = .seconds(seconds)
+                _ = try await first.receiver.schedule(notification, by: Self.sender)
+            }
+            try await stage.clock.advance(by: .seconds(2))
+            try await stage.eventually("both are shown") { first.screen.shown.count == 2 }
+            let entries = await first.receiver.list()
+            let long = try #require(entries.first { $0.notification.request.identifier == "long" }).key
+            first.crash()
+            stage.clock.date += 120
+            let second = try await Daemon(stage, store)
+            try await stage.eventually("the other one is shown again") { !second.screen.history.isEmpty }
+            try await stage.settle()
+            #expect(second.screen.history.map(\.identifier) == [long])
+            let left = await second.receiver.list().map(\.key)
+            #expect(left == [long])
+            let ended = try await store.history(after: nil, limit: 2)
+            #expect(ended.count == 1)
+            second.crash()
+        }
+    }
+
     @Test("What a clock that was set has changed is stored")
     func clockIsSet() async throws {
         try await DiscoveryStage.with { stage in

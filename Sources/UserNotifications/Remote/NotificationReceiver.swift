@@ -210,6 +210,9 @@ package actor NotificationReceiver: Service {
         let waits = !self.outbox.isEmpty || self.received.all.contains { $0.stateKey != nil }
         if self.idleTime != nil || waits { self.watchStates() }
         let placing = self.clock.task { await self.storePlaces() }
+        // What has expired while no process ran is not shown again.
+        let expired = self.received.removeExpired(self.clock.now)
+        if !expired.isEmpty { _ = self.clock.task { await self.end(expired, .expired) } }
         self.showRestored()
         _ = self.clock.task { await self.checkRestoredAttachments() }
         await self.showRestoredBadges()
