@@ -147,6 +147,36 @@ import Testing
         }
     }
 
+    @Test func `a broadcast ends if the only system that had its notification does not accept it again`() async throws {
+        try await Receiving.with { receiving in
+            let broadcast = NotificationBroadcast(Receiving.question(expires: 3600))
+            _ = await broadcast.send(to: receiving.host.id, named: "Laptop", try await receiving.request)
+            var losses = broadcast.losses.makeAsyncIterator()
+            receiving.host.link.cut()
+            #expect(await losses.next() == receiving.host.id)
+            let isEndedAfterLoss = await broadcast.hasEnded
+            #expect(!isEndedAfterLoss)
+            let everything = NotificationPermissions.Subject(system: nil, application: nil)
+            try await receiving.receiver.set(.denied, for: everything)
+            guard
+                case .failed(let error as NotificationError)? = await broadcast.send(
+                    to: receiving.host.id,
+                    named: "Laptop",
+                    try await receiving.request,
+                    isAgain: true
+                )
+            else {
+                Issue.record("It was not refused.")
+                return
+            }
+            #expect(error.code == .notAuthorized)
+            let (hasEnded, expiration) = (await broadcast.hasEnded, await broadcast.expiration)
+            #expect(hasEnded)
+            #expect(expiration == nil)
+            await broadcast.withdraw()
+        }
+    }
+
     @Test func `a broadcast that a system refused for its rate is sent there again`() async throws {
         try await Receiving.with { receiving in
             let connection = try await receiving.connect()

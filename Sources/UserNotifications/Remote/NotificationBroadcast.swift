@@ -19,7 +19,10 @@ package actor NotificationBroadcast {
         var connection: RemoteNotificationConnection?
         /// Whether it is to be sent again: the connection was lost, or the attempt failed and may succeed later.
         var isLost = false
-        /// Whether the system has reported that it does not keep the notification any more.
+        /// Whether the user of the system could respond, after this or an earlier attempt.
+        var wasKept = false
+        /// Whether the system does not keep the notification any more, and is not to receive it again: it has reported
+        /// that, or has not accepted it a second time.
         var hasEnded = false
         /// When the system withdraws the notification; `nil` if never, or if it has not received it.
         var expires: ContinuousClock.Instant?
@@ -71,13 +74,13 @@ package actor NotificationBroadcast {
         return recipients.compactMap(\.expires).max()
     }
 
-    /// Whether every system that had the notification has reported that it does not keep it any more: it was replaced,
-    /// or the user has denied it.
+    /// Whether no system that had the notification keeps it any more: it was replaced, or the user has denied it.
     package var hasEnded: Bool {
         let recipients = self.recipients.values
         guard !recipients.contains(where: { $0.outcome == nil || $0.isLost }) else { return false }
         let received = recipients.filter { recipient in
-            if case .delivered(let delivery)? = recipient.outcome { delivery.waitsForUser } else { false }
+            if case .delivered(let delivery)? = recipient.outcome, delivery.waitsForUser { return true }
+            return recipient.hasEnded
         }
         return !received.isEmpty && received.allSatisfy(\.hasEnded)
     }
@@ -85,6 +88,13 @@ package actor NotificationBroadcast {
     private func ended(_ delivery: UUID, on system: SystemID) {
         guard delivery == self.notification.deliveryID else { return }
         self.recipients[system]?.hasEnded = true
+    }
+
+    /// A system does not accept the notification again after its connection was lost.
+    private func refused(by system: SystemID) {
+        guard self.recipients[system]?.wasKept == true else { return }
+        self.recipients[system]?.hasEnded = true
+        self.recipients[system]?.expires = nil
     }
 
     /// Sends the notification to a system. One that has it already is left as it is.
@@ -102,7 +112,11 @@ package actor NotificationBroadcast {
     ) async -> Outcome? {
         guard !self.isOver, self.recipients[system].map({ isAgain && $0.isLost }) ?? true else { return nil }
         let previous = self.recipients[system]
-        self.recipients[system] = Recipient(name: name, expires: previous?.expires)
+        self.recipients[system] = Recipient(
+            name: name,
+            wasKept: previous?.wasKept ?? false,
+            expires: previous?.expires
+        )
         await previous?.connection?.close()
         let connection = RemoteNotificationConnection(request, systemName: name)
         let outcome: Outcome
@@ -113,7 +127,9 @@ package actor NotificationBroadcast {
         } catch {
             let (reason, canRetry) = Self.reason(error)
             outcome = .failed(reason)
-            self.recipients[system]?.isLost = isAgain || canRetry
+            let isRefused = reason is NotificationError && !canRetry
+            self.recipients[system]?.isLost = canRetry || (isAgain && !isRefused)
+            if isRefused { self.refused(by: system) }
             // The caller that sends again has the outcome.
             if canRetry, !isAgain { self.lossFeed.yield(system) }
         }
@@ -124,6 +140,7 @@ package actor NotificationBroadcast {
             return outcome
         }
         if case .delivered(let delivery) = outcome, delivery.waitsForUser {
+            self.recipients[system]?.wasKept = true
             self.readers.append(
                 Task { [weak self] in
                     for await delivery in connection.ends { await self?.ended(delivery, on: system) }
@@ -161,9 +178,11 @@ package actor NotificationBroadcast {
             }
         }
         let delivery = try await connection.deliver(notification)
-        if delivery.waitsForUser, let expiration = notification.expiration {
-            self.recipients[system]?.expires = .now + expiration
+        guard delivery.waitsForUser else {
+            self.refused(by: system)
+            return delivery
         }
+        if let expiration = notification.expiration { self.recipients[system]?.expires = .now + expiration }
         return delivery
     }
 
@@ -175,7 +194,8 @@ package actor NotificationBroadcast {
         guard let code = error.failureCode.flatMap(NotificationMessage.code(ofFailure:)) else {
             return (error, error.canRetry)
         }
-        return (NotificationError(code, error.message), error.canRetry)
+        let refusal = NotificationError(code, error.message)
+        return (refusal, refusal.canRetry)
     }
 
     private func lost(_ system: SystemID) {
