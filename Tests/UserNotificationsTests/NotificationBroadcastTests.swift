@@ -93,6 +93,39 @@ import Testing
         }
     }
 
+    @Test func `a program that connects again takes no answer to a later question with the same identifier`()
+        async throws
+    {
+        try await Receiving.with { receiving in
+            let (earlier, later) = (
+                NotificationBroadcast(Receiving.question()), NotificationBroadcast(Receiving.question())
+            )
+            func send(_ broadcast: NotificationBroadcast, isAgain: Bool) async throws -> NotificationBroadcast.Outcome?
+            {
+                let request = try await receiving.request
+                return await broadcast.send(to: receiving.host.id, named: "Laptop", request, isAgain: isAgain)
+            }
+            _ = try await send(earlier, isAgain: false)
+            var losses = earlier.losses.makeAsyncIterator()
+            receiving.host.link.cut()
+            #expect(await losses.next() == receiving.host.id)
+            _ = try await send(later, isAgain: false)
+            guard case .delivered(let delivery)? = try await send(earlier, isAgain: true) else {
+                Issue.record("It was not sent again.")
+                return
+            }
+            #expect(delivery.status == .withheld)
+            let hasEnded = await earlier.hasEnded
+            #expect(hasEnded)
+            let key = try #require(await receiving.receiver.list().first?.key)
+            receiving.screen.choose("yes", on: key)
+            var responses = later.responses.makeAsyncIterator()
+            #expect(await responses.next()?.actionIdentifier == "yes")
+            await earlier.withdraw()
+            await later.withdraw()
+        }
+    }
+
     @Test("After a cut link, a question is not shown twice, and an answer from meanwhile arrives once")
     func cutLink() async throws {
         try await Receiving.with { receiving in

@@ -87,6 +87,22 @@ import Testing
         #expect(self.routing.next() == .send(Self.response("1", to: "1"), over: self.two.link))
     }
 
+    @Test mutating func `a response is claimed for its own delivery, or for any if that is not known`() throws {
+        let (own, later) = (UUID(), UUID())
+        let record = try NotificationRecord(Self.response("1"), to: Self.remote, later, date: self.now)
+        let (response, sender, deliveryID) = try record.response()
+        #expect(deliveryID == later)
+        self.routing.connected(self.one.link, of: Self.remote, receivesAll: false)
+        self.routing.add(response, to: sender, deliveryID, at: self.now, link: nil)
+        #expect(self.routing.claim(["q"], own, of: Self.remote, by: self.one.link) == 0)
+        #expect(self.routing.next() == nil)
+        #expect(self.routing.claim(["q"], later, of: Self.remote, by: self.one.link) == 1)
+        #expect(self.routing.next() == .send(Self.response("1"), over: self.one.link))
+        self.routing.sent("1", over: self.one.link, .taken)
+        self.add("2")
+        #expect(self.routing.claim(["2"], own, of: Self.remote, by: self.one.link) == 1)
+    }
+
     @Test mutating func `an application that does not run is started once for all its responses`() {
         for id in ["1", "2"] { self.add(id, to: Self.local) }
         #expect(self.routing.next() == .start(application: "calendar", number: 1))

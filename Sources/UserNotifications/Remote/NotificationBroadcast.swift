@@ -166,7 +166,7 @@ package actor NotificationBroadcast {
     ) async throws -> NotificationDelivery {
         var notification = self.notification
         if isAgain {
-            let resumption = try await connection.resume([notification.request.identifier])
+            let resumption = try await connection.resume(notification)
             guard resumption.waiting.isEmpty, resumption.responseCount == 0 else { return NotificationDelivery(.kept) }
             if let expires = self.recipients[system]?.expires {
                 let rest = expires - .now

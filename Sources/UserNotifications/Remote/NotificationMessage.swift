@@ -72,9 +72,12 @@ enum NotificationMessage {
         return message
     }
 
-    /// - Parameter isForeground: whether the sender decides how its notifications are shown.
-    static func resume(_ identifiers: [String], isForeground: Bool = false) -> ValueSet {
+    /// - Parameters:
+    ///   - deliveryID: the only delivery that it concerns; `nil` for any.
+    ///   - isForeground: whether the sender decides how its notifications are shown.
+    static func resume(_ identifiers: [String], deliveryID: UUID? = nil, isForeground: Bool = false) -> ValueSet {
         var message: ValueSet = ["Type": .string(Self.resume), "Ids": .array(identifiers.map { .string($0) })]
+        if let deliveryID { message["Delivery"] = .uuid(deliveryID) }
         if isForeground { message["Foreground"] = true }
         return message
     }

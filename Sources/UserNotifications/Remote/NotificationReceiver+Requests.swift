@@ -114,10 +114,12 @@ extension NotificationReceiver {
     ///
     /// - Parameters:
     ///   - identifiers: the notifications that it concerns. Empty for all of the sender.
+    ///   - deliveryID: the only delivery that it concerns; `nil` for any. Another program may have replaced it.
     ///   - isForeground: whether the sender decides how its notifications are shown.
     /// - Returns: which of the notifications still wait for the user, and how many responses were not sent yet.
     func resume(
         _ identifiers: [String],
+        deliveryID: UUID?,
         _ caller: AppServiceCaller,
         isForeground: Bool,
         over connection: AppServiceConnection
@@ -127,16 +129,14 @@ extension NotificationReceiver {
         // Another connection of the sender may be in the foreground.
         if isForeground || self.foreground[sender] == link { self.foreground[sender] = isForeground ? link : nil }
         var count = self.routing.responses(for: sender).count
+        let waiting = self.received.identifiers(identifiers, of: sender, deliveryID)
         if let link, !identifiers.isEmpty {
-            self.received.set(link, for: identifiers, of: sender)
-            count = self.routing.claim(Set(identifiers), of: sender, by: link)
+            self.received.set(link, for: waiting, of: sender)
+            count = self.routing.claim(Set(identifiers), deliveryID, of: sender, by: link)
         }
         self.sendResponses()
         if caller.isLocal, identifiers.isEmpty { self.applications.yield(sender.application) }
-        return NotificationResumption(
-            waiting: identifiers.filter { self.received.contains($0, of: sender) },
-            responseCount: count
-        )
+        return NotificationResumption(waiting: waiting, responseCount: count)
     }
 
     /// - Returns: the link; `nil` if the connection has ended. Nothing would remove it then.
@@ -156,10 +156,7 @@ extension NotificationReceiver {
     ///   may have come from another program.
     func withdraw(_ identifiers: [String], deliveryID: UUID?, by caller: AppServiceCaller) async -> Int {
         let sender = Self.sender(caller)
-        let own = identifiers.filter { identifier in
-            let present = self.received.entry(identifier, of: sender)?.notification.deliveryID
-            return deliveryID == nil || present == deliveryID
-        }
+        let own = self.received.identifiers(identifiers, of: sender, deliveryID)
         let withdrawn = self.received.withdraw(own, of: sender)
         await self.end(withdrawn, .withdrawn)
         return withdrawn.count

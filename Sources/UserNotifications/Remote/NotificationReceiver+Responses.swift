@@ -31,10 +31,11 @@ extension NotificationReceiver {
         if entry.sender.isLocal, NotificationResponse.isForeground(action, of: entry.notification.category) {
             response.activationToken = activationToken
         }
-        self.routing.add(response, to: entry.sender, at: date, link: entry.link)
+        let deliveryID = entry.notification.deliveryID
+        self.routing.add(response, to: entry.sender, deliveryID, at: date, link: entry.link)
         // Together, so that an answer is neither lost nor asked for again.
         await self.commitOrLog { () throws(NotificationError) in
-            [.put(try NotificationRecord(stored, to: entry.sender, date: date))]
+            [.put(try NotificationRecord(stored, to: entry.sender, deliveryID, date: date))]
                 + (try self.changes(ending: [entry], end, by: action))
         }
         self.sendResponses()

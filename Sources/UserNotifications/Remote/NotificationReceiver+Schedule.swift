@@ -193,8 +193,8 @@ extension NotificationReceiver {
                     self.received.restore(entry, rest: rest, now)
                     self.restored.insert(entry.key)
                 case .response:
-                    let (response, sender) = try record.response()
-                    self.routing.add(response, to: sender, at: record.date, link: nil)
+                    let (response, sender, deliveryID) = try record.response()
+                    self.routing.add(response, to: sender, deliveryID, at: record.date, link: nil)
                 case .outbox:
                     var entry = try record.outbox()
                     self.relocateAttachments(of: &entry.notification)

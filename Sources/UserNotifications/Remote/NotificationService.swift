@@ -38,9 +38,11 @@ struct NotificationService: AppServiceProvider {
             return .counted(await self.receiver.withdraw(identifiers, deliveryID: delivery, by: request.caller))
         case NotificationMessage.resume:
             let identifiers = try reader.strings("Ids", max: ReceivedNotifications.maxPerSystem)
+            let delivery = try reader.uuid("Delivery")
             let isForeground = try reader.bool("Foreground") ?? false
             return await self.receiver.resume(
                 identifiers,
+                deliveryID: delivery,
                 request.caller,
                 isForeground: isForeground && request.caller.isLocal,
                 over: request.connection

@@ -222,7 +222,15 @@ struct ReceivedNotifications {
         self.keys[sender]?[identifier].flatMap { self.entries[$0] }
     }
 
-    func contains(_ identifier: String, of sender: NotificationSender) -> Bool { self.keys[sender]?[identifier] != nil }
+    /// Those of the identifiers for which a sender has a notification.
+    ///
+    /// - Parameter deliveryID: the delivery of that notification; `nil` for any.
+    func identifiers(_ identifiers: [String], of sender: NotificationSender, _ deliveryID: UUID?) -> [String] {
+        identifiers.filter { identifier in
+            guard let entry = self.entry(identifier, of: sender) else { return false }
+            return deliveryID == nil || entry.notification.deliveryID == deliveryID
+        }
+    }
 
     mutating func set(_ key: String, isShown: Bool) {
         self.entries[key]?.isShown = isShown

@@ -178,6 +178,14 @@ public final class RemoteNotificationConnection: Sendable {
         try NotificationResumption(try await self.send(NotificationMessage.resume(identifiers)))
     }
 
+    /// Receives the response to one notification that an earlier connection has sent, and none to a later one with the
+    /// same identifier.
+    func resume(_ notification: RemoteNotification) async throws -> NotificationResumption {
+        let identifiers = [notification.request.identifier]
+        let message = NotificationMessage.resume(identifiers, deliveryID: notification.deliveryID)
+        return try NotificationResumption(try await self.send(message))
+    }
+
     /// Removes one notification, unless a later one has taken its place.
     func withdraw(_ notification: RemoteNotification) async throws {
         let identifiers = [notification.request.identifier]

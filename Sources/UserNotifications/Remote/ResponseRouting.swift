@@ -29,6 +29,8 @@ struct ResponseRouting {
     private struct Waiting {
         var response: NotificationResponse
         var sender: NotificationSender
+        /// The delivery that the user has responded to; `nil` if it is not known.
+        var deliveryID: UUID?
         var date: Date
         /// The connection over which its notification came.
         var link: Link?
@@ -78,9 +80,18 @@ struct ResponseRouting {
         }
     }
 
-    /// - Parameter link: the connection over which the notification came; `nil` if it has ended.
-    mutating func add(_ response: NotificationResponse, to sender: NotificationSender, at date: Date, link: Link?) {
-        self.waiting.append(Waiting(response: response, sender: sender, date: date, link: link))
+    /// - Parameters:
+    ///   - deliveryID: the delivery that the user has responded to. Defaults to `nil`: it is not known.
+    ///   - link: the connection over which the notification came; `nil` if it has ended.
+    mutating func add(
+        _ response: NotificationResponse,
+        to sender: NotificationSender,
+        _ deliveryID: UUID? = nil,
+        at date: Date,
+        link: Link?
+    ) {
+        let waiting = Waiting(response: response, sender: sender, deliveryID: deliveryID, date: date, link: link)
+        self.waiting.append(waiting)
         // One that did not connect is started again for its next response.
         self.starting[sender] = nil
         self.starts[sender] = nil
@@ -114,11 +125,18 @@ struct ResponseRouting {
 
     /// A sender asks over a connection for the responses to some notifications.
     ///
+    /// - Parameter deliveryID: the only delivery that it asks for. Defaults to `nil`: any.
     /// - Returns: how many follow.
-    mutating func claim(_ identifiers: Set<String>, of sender: NotificationSender, by link: Link) -> Int {
+    mutating func claim(
+        _ identifiers: Set<String>,
+        _ deliveryID: UUID? = nil,
+        of sender: NotificationSender,
+        by link: Link
+    ) -> Int {
         var count = 0
         for index in self.waiting.indices where self.waiting[index].sender == sender {
             guard identifiers.contains(self.waiting[index].response.requestIdentifier) else { continue }
+            if let deliveryID, let other = self.waiting[index].deliveryID, other != deliveryID { continue }
             self.waiting[index].link = link
             self.waiting[index].isPostponed = false
             count += 1

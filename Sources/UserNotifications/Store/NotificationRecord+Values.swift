@@ -216,20 +216,24 @@ extension NotificationRecord {
 
     // MARK: Responses
 
-    init(_ response: NotificationResponse, to sender: NotificationSender, date: Date) throws(NotificationError) {
-        try self.init(
-            .response,
-            key: response.id,
-            date: date,
-            ["Sender": .dictionary(sender.valueSet), "Response": .dictionary(response.valueSet)]
-        )
+    /// - Parameter deliveryID: the delivery that the user has responded to; `nil` if it is not known.
+    init(
+        _ response: NotificationResponse,
+        to sender: NotificationSender,
+        _ deliveryID: UUID?,
+        date: Date
+    ) throws(NotificationError) {
+        var set: ValueSet = ["Sender": .dictionary(sender.valueSet), "Response": .dictionary(response.valueSet)]
+        if let deliveryID { set["Delivery"] = .uuid(deliveryID) }
+        try self.init(.response, key: response.id, date: date, set)
     }
 
-    func response() throws(NotificationError) -> (NotificationResponse, sender: NotificationSender) {
+    func response() throws(NotificationError) -> (NotificationResponse, sender: NotificationSender, deliveryID: UUID?) {
         let reader = FieldReader(try self.values())
         return (
             try NotificationResponse(try reader.dictionary("Response") ?? [:]),
-            try NotificationSender(try reader.dictionary("Sender") ?? [:])
+            try NotificationSender(try reader.dictionary("Sender") ?? [:]),
+            try reader.uuid("Delivery")
         )
     }
 }
