@@ -59,7 +59,10 @@ extension HostDaemonTests {
                     try await center.add(Self.request("soon", in: 1))
                     try await center.add(Self.request("later", in: 3600))
                     try await center.add(Self.request("removed", in: 3600))
-                    try await center.removePendingNotifications(withIdentifiers: ["removed"])
+                    // More than one request has.
+                    let unknown = (0..<128).map { "unknown \($0)" }
+                    try await center.removePendingNotifications(withIdentifiers: unknown + ["removed"])
+                    try await center.removeDeliveredNotifications(withIdentifiers: unknown)
                     #expect(try await center.pendingNotifications.map(\.request.identifier).last == "later")
                     let trigger = try await center.pendingNotifications.last?.request.trigger
                     #expect(trigger == .timeInterval(.seconds(3600)))
@@ -170,7 +173,8 @@ extension HostDaemonTests {
                     #expect(first.systemID == away && first.notification.applicationName == "Calendar")
                     #expect(first.notification.request.content.userInfo == ["disk": 2])
                     #expect(abs(first.expires.timeIntervalSince(first.date) - 3600) < 1)
-                    try await centers[0].removePostedNotifications(withIdentifiers: ["full", "unknown"])
+                    let unknown = (0..<128).map { "unknown \($0)" }
+                    try await centers[0].removePostedNotifications(withIdentifiers: unknown + ["full"])
                     #expect(try await centers[0].postedNotifications.count == 1)
                     #expect(try await centers[1].postedNotifications.count == 2)
                     await #expect(throws: NotificationError.self) {

@@ -68,6 +68,16 @@ actor DaemonKeeper: NotificationKeeper {
         }
     }
 
+    /// Sends as many requests as the identifiers need: the daemon accepts a limited number of them in one.
+    private func send(_ identifiers: [String], _ message: ([String]) -> ValueSet) async throws {
+        var rest = identifiers[...]
+        while !rest.isEmpty {
+            let next = Array(rest.prefix(ReceivedNotifications.maxPerSystem))
+            try await self.send(message(next))
+            rest = rest.dropFirst(next.count)
+        }
+    }
+
     var permission: NotificationPermission {
         get async throws {
             let response = try await self.send(["Type": .string(NotificationMessage.permissions)])
@@ -137,10 +147,11 @@ actor DaemonKeeper: NotificationKeeper {
     }
 
     func removePosted(_ identifiers: [String]) async throws {
-        guard !identifiers.isEmpty else { return }
-        var message = NotificationMessage.unpost(identifiers)
-        message["Own"] = true
-        try await self.send(message)
+        try await self.send(identifiers) { identifiers in
+            var message = NotificationMessage.unpost(identifiers)
+            message["Own"] = true
+            return message
+        }
     }
 
     func setBadge(_ count: Int) async throws {
@@ -171,13 +182,11 @@ actor DaemonKeeper: NotificationKeeper {
     }
 
     func removePending(_ identifiers: [String]) async throws {
-        guard !identifiers.isEmpty else { return }
-        try await self.send(NotificationMessage.cancel(identifiers, of: nil))
+        try await self.send(identifiers) { NotificationMessage.cancel($0, of: nil) }
     }
 
     func removeDelivered(_ identifiers: [String]) async throws {
-        guard !identifiers.isEmpty else { return }
-        try await self.send(NotificationMessage.withdraw(identifiers))
+        try await self.send(identifiers) { NotificationMessage.withdraw($0) }
     }
 
     /// Responds to what the daemon asks.
