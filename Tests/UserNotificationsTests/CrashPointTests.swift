@@ -113,7 +113,7 @@ private final class LastingScreen: PlacedNotificationPresenter {
                     // The responses wait for the other connection.
                     await connection.close()
                     try await receiving.stage.settle()
-                    try await receiver.received(.closed(identifier: key("dismissed"), reason: .dismissed))
+                    try await receiver.received(.closed(identifier: key("dismissed"), reason: .dismissed)).value
                 },
                 { try await receiver.respond(key("read"), "yes", text: nil) },
                 { _ = try await second.withdraw(["later"]) },

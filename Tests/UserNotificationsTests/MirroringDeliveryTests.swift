@@ -64,7 +64,7 @@ import ValueSets
             #expect(try other.titles == ["3 messages"])
             // The user dismisses what is shown now.
             let shown = try #require(try other.daemon.screen.shown.first).identifier
-            try await other.daemon.receiver.received(.closed(identifier: shown, reason: .dismissed))
+            try await other.daemon.receiver.received(.closed(identifier: shown, reason: .dismissed)).value
             var iterator = ends.makeAsyncIterator()
             #expect(await iterator.next() == second.deliveryID)
         }

@@ -132,7 +132,7 @@ import ValueSets
         try await Self.with { receiving, cards, connection in
             try await receiving.stage.eventually("it is opened") { cards.commands.count == 1 }
             let key = try #require(receiving.screen.history.first).identifier
-            await receiving.receiver.received(.closed(identifier: key, reason: .dismissed))
+            await receiving.receiver.received(.closed(identifier: key, reason: .dismissed)).value
             #expect(await receiving.receiver.list().count == 1)
             try cards.user(.closed)
             try await receiving.stage.eventually("it is closed") { cards.window?.hasEnded == true }
@@ -151,7 +151,7 @@ import ValueSets
                 if isOpened { receiving.screen.choose(.openCard, on: key) }
                 try await receiving.stage.settle()
                 // Servers close a notification after a click.
-                await receiving.receiver.received(.closed(identifier: key, reason: .dismissed))
+                await receiving.receiver.received(.closed(identifier: key, reason: .dismissed)).value
                 try await receiving.stage.settle()
                 #expect(cards.count == 1)
                 #expect(await receiving.receiver.list().count == (isOpened ? 1 : 0))

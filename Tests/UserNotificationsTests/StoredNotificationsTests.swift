@@ -305,9 +305,41 @@ import ValueSets
             daemon.crash()
         }
     }
+
+    @Test func `a dismissal that waits for the store does not end a newer content that is shown meanwhile`()
+        async throws
+    {
+        try await DiscoveryStage.with { stage in
+            let daemon = try await Daemon(stage, StepStore())
+            let key = try await daemon.show("tea", stage)
+            let (stored, feed) = AsyncStream.makeStream(of: Void.self)
+            await daemon.receiver.holdEvents(until: stored)
+            let earlier = await daemon.receiver.received(.closed(identifier: key, reason: .dismissed))
+            await daemon.receiver.replace(key)
+            feed.finish()
+            await earlier.value
+            let kept = await daemon.receiver.list().map(\.key)
+            #expect(kept == [key])
+            await daemon.receiver.received(.closed(identifier: key, reason: .dismissed)).value
+            let rest = await daemon.receiver.list()
+            #expect(rest.isEmpty)
+            daemon.crash()
+        }
+    }
 }
 
 extension NotificationReceiver {
+    /// Handles no further event before a stream ends, as while earlier ones are stored.
+    fileprivate func holdEvents(until end: AsyncStream<Void>) {
+        _ = self.eventCalls.begin(self.clock) { for await _ in end {} }
+    }
+
+    /// Receives the same notification again, and gives it to the presenter.
+    fileprivate func replace(_ key: String) {
+        self.replaceWithoutShowing(key)
+        if let entry = self.received[key] { self.presents(entry) }
+    }
+
     /// Receives the same notification again, as between its arrival and the moment at which it is shown.
     fileprivate func replaceWithoutShowing(_ key: String) {
         guard let entry = self.received[key] else { return }

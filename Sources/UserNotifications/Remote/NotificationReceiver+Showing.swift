@@ -147,11 +147,32 @@ extension NotificationReceiver {
         await self.presenterCalls.begin(self.clock, call).value
     }
 
-    func received(_ event: NotificationPresenterEvent) async {
+    /// Follows what the user does, until the presenter ends.
+    func receiveEvents(of presenter: any NotificationPresenter) async {
+        for await event in presenter.events { self.received(event) }
+        await self.eventCalls.begin(self.clock) {}.value
+    }
+
+    /// Begins to handle what the user does, after what the user has done before.
+    ///
+    /// What the user has seen is looked up at once: while the earlier events are stored, a later text may take the
+    /// place of the notification.
+    @discardableResult
+    func received(_ event: NotificationPresenterEvent) -> Task<Void, Never> {
+        let key =
+            switch event {
+            case .activated(let key, _, _, _), .closed(let key, _): key
+            }
+        let seen = self.received[key]?.presentedNumber
+        return self.eventCalls.begin(self.clock) { await self.handle(event, seen: seen) }
+    }
+
+    /// - Parameter seen: the number of the notification that the presenter had when the user did this.
+    private func handle(_ event: NotificationPresenterEvent, seen: UInt64?) async {
         switch event {
         case .activated(let key, let action, let text, let token):
             // The user has seen another text, and is asked again.
-            guard self.received.isPresented(key) else { return }
+            guard self.received.isCurrent(key, seen) else { return }
             if action == .openCard { return await self.showCard(key) }
             if action == .snooze { return await self.snoozeChosen(key) }
             do throws(NotificationError) {
@@ -167,10 +188,10 @@ extension NotificationReceiver {
         case .closed(let key, _) where self.isSnoozed(key): self.received.set(key, isShown: false)
         case .closed(let key, .expired):
             // It stays in the list. Another process does not show it again.
-            guard self.received.isPresented(key), let entry = self.received.setOver(key) else { return }
+            guard self.received.isCurrent(key, seen), let entry = self.received.setOver(key) else { return }
             await self.commitOrLog { () throws(NotificationError) in [.put(try self.record(entry))] }
         case .closed(let key, .dismissed):
-            guard self.received.isPresented(key) else { return }
+            guard self.received.isCurrent(key, seen) else { return }
             await self.dismissed(key)
         case .closed(let key, _):
             self.received.set(key, isShown: false)

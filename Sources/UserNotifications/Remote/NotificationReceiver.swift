@@ -101,6 +101,7 @@ package actor NotificationReceiver: Service {
     var restoredMirrored: [String: [NotificationState.Key]] = [:]
     var watchers: [ObjectIdentifier: NotificationWatcher] = [:]
     var presenterCalls = SerialCalls()
+    var eventCalls = SerialCalls()
     var alarm: Task<Void, Never>?
 
     /// - Parameters:
@@ -220,9 +221,7 @@ package actor NotificationReceiver: Service {
         // What the user does meanwhile is read at once: a server may take seconds for each notification.
         _ = self.clock.task { await self.deliverDue() }
         if let presenter {
-            await cancelWhenGracefulShutdown {
-                for await event in presenter.events { await self.received(event) }
-            }
+            await cancelWhenGracefulShutdown { await self.receiveEvents(of: presenter) }
         }
         // The presenter may have ended before.
         try? await gracefulShutdown()

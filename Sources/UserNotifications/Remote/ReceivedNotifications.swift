@@ -311,10 +311,8 @@ struct ReceivedNotifications {
     /// The entry is given to the presenter.
     mutating func present(_ entry: Entry) { self.entries[entry.key]?.presentedNumber = entry.number }
 
-    /// Whether the presenter has the newest content of a notification.
-    func isPresented(_ key: String) -> Bool {
-        self.entries[key].map { $0.presentedNumber == $0.number } ?? false
-    }
+    /// Whether the newest content of a notification has this number.
+    func isCurrent(_ key: String, _ number: UInt64?) -> Bool { self.entries[key].map { $0.number == number } ?? false }
 
     @discardableResult
     mutating func remove(_ key: String) -> Entry? {
