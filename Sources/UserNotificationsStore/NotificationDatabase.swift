@@ -20,19 +20,46 @@ package final class NotificationDatabase: NotificationStore {
     ///
     /// - Throws: ``NotificationError`` with `storeFailed` if the database can be neither opened nor replaced.
     package init(directory: String, logger: Logger) throws(NotificationError) {
+        do { self.queue = try Self.openOrReplace(directory, logger) } catch { throw Self.failure(error) }
+    }
+
+    private init(_ queue: DatabaseQueue) { self.queue = queue }
+
+    /// Opens the database as ``init(directory:logger:)`` does, and retries while another program has locked it or the
+    /// disk is full.
+    ///
+    /// - Parameter limit: the time for which it retries.
+    /// - Throws: ``NotificationError`` with `storeFailed`.
+    package static func open(
+        in directory: String,
+        within limit: Duration,
+        logger: Logger
+    ) async throws(NotificationError) -> NotificationDatabase {
+        let end = ContinuousClock.now + limit
+        while true {
+            do {
+                return NotificationDatabase(try Self.openOrReplace(directory, logger))
+            } catch {
+                guard Self.mayPass(error), ContinuousClock.now < end,
+                    (try? await Task.sleep(for: .milliseconds(500))) != nil
+                else { throw Self.failure(error) }
+            }
+        }
+    }
+
+    private static func openOrReplace(_ directory: String, _ logger: Logger) throws -> DatabaseQueue {
         let path = "\(directory)/\(Self.fileName)"
         do {
-            self.queue = try Self.open(path, in: directory)
-            return
+            return try Self.open(path, in: directory)
         } catch {
-            guard Self.isUnreadable(error) else { throw Self.failure(error) }
+            guard Self.isUnreadable(error) else { throw error }
             let set = try Self.setAside(path)
             logger.error(
                 "The store of notifications is unreadable. It was renamed, and an empty one was created",
                 metadata: ["file": "\(set)", "reason": "\(error)"]
             )
+            return try Self.open(path, in: directory)
         }
-        do { self.queue = try Self.open(path, in: directory) } catch { throw Self.failure(error) }
     }
 
     private static func open(_ path: String, in directory: String) throws -> DatabaseQueue {
@@ -95,6 +122,12 @@ package final class NotificationDatabase: NotificationStore {
         return [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode)
     }
 
+    /// Whether the same attempt may succeed in a moment.
+    private static func mayPass(_ error: any Error) -> Bool {
+        guard let error = error as? DatabaseError else { return false }
+        return [.SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_FULL].contains(error.resultCode)
+    }
+
     /// Renames an unreadable database.
     ///
     /// - Returns: the new name.
@@ -120,6 +153,7 @@ package final class NotificationDatabase: NotificationStore {
     private static func reason(_ code: Int32) -> String { unsafe String(cString: strerror(code)) }
 
     private static func failure(_ error: any Error) -> NotificationError {
+        if let error = error as? NotificationError { return error }
         let error = error as? DatabaseError
         let message =
             switch error?.resultCode {

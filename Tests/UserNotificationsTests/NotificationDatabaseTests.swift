@@ -44,6 +44,19 @@ import UserNotificationsStore
         }
     }
 
+    @Test func `a store that stays unavailable is not waited for`() async throws {
+        try await Self.with { directory in
+            let error = await #expect(throws: NotificationError.self) {
+                try await NotificationDatabase.open(
+                    in: "\(directory)/missing",
+                    within: .seconds(3600),
+                    logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+                )
+            }
+            #expect(error?.code == .storeFailed)
+        }
+    }
+
     @Test("Only the user reads the store")
     func permissions() async throws {
         try await Self.with { directory in

@@ -145,4 +145,17 @@ import ValueSets
         }
         #expect(permissions.permission(of: StagedNotificationDaemon.sender) == .silent)
     }
+
+    @Test func `without a store, what the user permits counts until the daemon ends`() async throws {
+        try await DiscoveryStage.with { stage in
+            let store = UnavailableNotificationStore(NotificationError(.storeFailed, "The disk is broken."))
+            let receiver = NotificationReceiver(stage.configuration, presenter: nil, store: store) { _ in nil }
+            await receiver.restore(try await store.load())
+            try await receiver.set(.allowed, for: .init(system: nil, application: nil))
+            try await receiver.set(.denied, for: .init(application: "other"))
+            let permissions = await receiver.permissions
+            #expect(permissions.permission(of: Daemon.sender) == .allowed)
+            #expect(permissions.permission(of: .init(systemID: "s", application: "other")) == .denied)
+        }
+    }
 }

@@ -49,7 +49,7 @@ extension NotificationReceiver {
         self.hourly.count(self.permissions.limits(of: sender), self.clock.now)
     }
 
-    /// Changes a permission. It has been stored.
+    /// Changes a permission. It has been stored, unless the store could not be opened.
     ///
     /// - Parameter perHour: the maximum number of notifications an hour. Defaults to `nil`: any.
     func set(
@@ -71,7 +71,8 @@ extension NotificationReceiver {
                 changes.append(.remove(.permission, key: replaced.key))
             }
         }
-        try await self.commit(changes)
+        // Without a store, everything is shown silently until the user decides. That counts until the process ends.
+        if !(self.store is UnavailableNotificationStore) { try await self.commit(changes) }
         try self.permissions.set(permission, perHour: perHour, for: subject)
         self.hourly.forget(subject)
         guard permission == .denied else { return }

@@ -156,6 +156,9 @@ struct HostRunCommand: Subcommand {
         return [NotificationMirror(rules, receiver: receiver, system: system, logger: logger)]
     }
 
+    /// The time for another program to release the store, or for the disk to have space, at the start.
+    private static let storeTime = Duration.seconds(30)
+
     /// The store and what it has. Without a store the daemon runs, and programs that schedule notifications learn why
     /// it cannot.
     private static func notificationStore(
@@ -163,10 +166,13 @@ struct HostRunCommand: Subcommand {
         _ logger: Logger
     ) async -> (any NotificationStore, [NotificationRecord]) {
         do throws(NotificationError) {
-            let store = try NotificationDatabase(directory: directory, logger: logger)
+            let store = try await NotificationDatabase.open(in: directory, within: Self.storeTime, logger: logger)
             return (store, try await store.load())
         } catch {
-            logger.error("Notifications are not kept while the daemon is off", metadata: ["reason": "\(error)"])
+            logger.error(
+                "Notifications are not kept while the daemon is off. Restart it when the store can be opened",
+                metadata: ["reason": "\(error)"]
+            )
             let store = UnavailableNotificationStore(error)
             return (store, (try? await store.load()) ?? [])
         }
