@@ -125,7 +125,9 @@ package final class NotificationDatabase: NotificationStore {
     /// Whether the same attempt may succeed in a moment.
     private static func mayPass(_ error: any Error) -> Bool {
         guard let error = error as? DatabaseError else { return false }
+        // A full disk has no space for the file that the connections to the database share.
         return [.SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_FULL].contains(error.resultCode)
+            || error.extendedResultCode == .SQLITE_IOERR_SHMSIZE
     }
 
     /// Renames an unreadable database.

@@ -57,6 +57,41 @@ import UserNotificationsStore
         }
     }
 
+    @Test func `a store that another program has locked is waited for`() async throws {
+        try await Self.with { directory in
+            _ = try Self.open(directory)
+            let process = Process()
+            process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            let hold = """
+                import sqlite3, sys
+                store = sqlite3.connect(sys.argv[1], isolation_level=None)
+                store.execute("PRAGMA locking_mode = EXCLUSIVE")
+                store.execute("BEGIN EXCLUSIVE")
+                store.execute("COMMIT")
+                print("locked", flush=True)
+                sys.stdin.read()
+                """
+            process.arguments = ["python3", "-c", hold, "\(directory)/\(NotificationDatabase.fileName)"]
+            let (input, output) = (Pipe(), Pipe())
+            process.standardInput = input
+            process.standardOutput = output
+            try process.run()
+            _ = try output.fileHandleForReading.read(upToCount: 7)
+            #expect(throws: NotificationError.self) { try Self.open(directory) }
+            async let opened = NotificationDatabase.open(
+                in: directory,
+                within: .seconds(3600),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            )
+            // Longer than one attempt waits for the lock.
+            try await Task.sleep(for: .seconds(3))
+            try input.fileHandleForWriting.close()
+            let records = try await opened.load()
+            #expect(records.isEmpty)
+            process.waitUntilExit()
+        }
+    }
+
     @Test("Only the user reads the store")
     func permissions() async throws {
         try await Self.with { directory in

@@ -259,7 +259,7 @@ package actor MediaPlayers: Service {
         _ input: ContinuationInputStream,
         _ output: ContinuationOutputStream
     ) async {
-        var hasStarted = false
+        var (isAsked, hasPaused) = (false, false)
         do {
             try await StreamRequests.serve(input, output) { message in
                 guard !PlayerMessage.asksForPosition(message) else {
@@ -268,16 +268,17 @@ package actor MediaPlayers: Service {
                     return PlayerMessage.position(now?.address == media?.address ? now : nil)
                 }
                 guard PlayerMessage.isStarted(message) else { return [:] }
+                isAsked = true
                 guard await self.pause(player) else { return PlayerMessage.paused(false) }
-                hasStarted = true
+                hasPaused = true
                 self.table.handedOver(player)
                 return PlayerMessage.paused(true)
             }
         } catch {
             self.logger.debug("The stream of a hand-over ended", metadata: ["reason": "\(error)"])
         }
-        guard !hasStarted else { return }
-        self.logger.notice("Another system could not continue the media. The player goes on")
+        guard !hasPaused else { return }
+        if !isAsked { self.logger.notice("Another system could not play the media. The player goes on") }
         self.table.failedHandOver(player)
         await self.refresh()
     }

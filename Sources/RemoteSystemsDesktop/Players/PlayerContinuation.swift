@@ -145,7 +145,7 @@ struct PlayerContinuation: Sendable {
             let isOnBus = self.bus.players.contains { $0.id == player }
             let answered = ContinuousClock.now
             guard !Task.isCancelled else {
-                await self.pauseAlthoughCancelled(player)
+                await self.keepPaused(player, until: deadline)
                 throw ContinuationError(.timedOut, "The continuation was cancelled.", side: .local, canRetry: true)
             }
             // The position was right between the question and the response.
@@ -159,7 +159,7 @@ struct PlayerContinuation: Sendable {
                 case .seek(let second, let track): try await self.bus.seek(player, to: second, track: track)
                 case .started: return (candidate, opening == .held)
                 case .fail(let problem):
-                    await self.pauseAlthoughCancelled(player)
+                    await self.keepPaused(player, until: deadline)
                     throw MessageBus.Failure(message: problem)
                 }
             } catch {
@@ -174,9 +174,17 @@ struct PlayerContinuation: Sendable {
         }
     }
 
-    /// Pauses a player that must not begin to play later.
-    private func pauseAlthoughCancelled(_ player: String) async {
-        await self.clock.task { try? await self.bus.pause(player) }.value
+    /// Pauses a player that must not begin to play later. One that is still opening the media ignores that, so it is
+    /// repeated until the player states that it is paused. In a task of its own: this one may be cancelled.
+    private func keepPaused(_ player: String, until deadline: ContinuousClock.Instant) async {
+        await self.clock.task {
+            repeat {
+                try? await self.bus.pause(player)
+                let state = await self.bus.state(of: player)
+                if state?.status == .paused || !self.bus.players.contains(where: { $0.id == player }) { return }
+                try? await Task.sleep(for: Self.pollInterval)
+            } while ContinuousClock.now < deadline
+        }.value
     }
 
     /// Waits for the player that opens the media also if this task is cancelled: the caller must pause it then.

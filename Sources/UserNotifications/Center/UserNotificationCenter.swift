@@ -20,8 +20,8 @@ public actor UserNotificationCenter {
     /// Decides how a notification is shown while the application is in the foreground.
     public typealias WillPresent = @Sendable (NotificationRequest) async -> NotificationPresentation
     /// Handles one response of the user. The response counts as handled when the closure returns, or after 30 s. If the
-    /// application ends before, the host daemon reports it again, with the same ``NotificationResponse/id``. Further
-    /// responses are handled meanwhile.
+    /// application ends before, the host daemon reports it again, with the same ``NotificationResponse/id``. Without a
+    /// daemon, further responses are handled meanwhile; with one, they follow.
     public typealias ResponseHandler = @Sendable (NotificationResponse) async -> Void
 
     /// Updates the application's content with what a program of the user's systems has sent. The sender learns when the

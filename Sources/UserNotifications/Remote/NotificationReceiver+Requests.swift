@@ -85,7 +85,10 @@ extension NotificationReceiver {
                 + self.changes(ending: displaced, .expired)
         }
         await self.close(displaced: displaced)
-        var delivery = readyBy == nil ? await self.show(entry) : await self.showExtended(entry)
+        // A repetition of what is on the screen makes no sound: it is not counted in the limit of an hour.
+        let isSilenced = !isCounted && earlier?.isShown == true
+        var delivery =
+            readyBy == nil ? await self.show(entry, isSilenced: isSilenced) : await self.showExtended(entry)
         let category = self.unknownCategory(of: notification, sender).map {
             "It has no actions: the category '\($0)' was not sent along, and has no view here."
         }
