@@ -52,7 +52,7 @@ final class IdempotencyCache: Sendable {
         let holder = request.caller.quotaHolder
         let fingerprint = request.message.hashValue
         // Cannot fail for a message that was received. The number of running requests is limited in any case.
-        let extent = (try? request.message.encodedExtent()) ?? (bytes: 0, items: 0)
+        let bytes = (try? request.message.encodedSize()) ?? 0
         let work = Promise<HandlerOutcome>()
         let todo = self.state.withLock { state -> Memory.OnRequest? in
             guard !state.isStopped else { return nil }
@@ -60,7 +60,7 @@ final class IdempotencyCache: Sendable {
                 name,
                 of: holder,
                 fingerprint: fingerprint,
-                requestBytes: MemoryBudget.held(bytes: extent.bytes, items: extent.items),
+                requestBytes: bytes,
                 work: work,
                 now: self.time.now
             )

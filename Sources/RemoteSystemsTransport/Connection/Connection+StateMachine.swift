@@ -78,7 +78,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
     mutating func receivedRequest(
         id: UInt64,
         bytes: Int,
-        held: Int = 0,
+        isHeld: Bool = true,
         deadline: NIODeadline,
         request: Request
     ) -> OnRequest<Request> {
@@ -87,7 +87,7 @@ struct ConnectionStateMachine<Call, Request>: ~Copyable {
             return self.incoming.received(
                 id: id,
                 bytes: bytes,
-                held: held,
+                isHeld: isHeld,
                 deadline: deadline,
                 request: request
             )

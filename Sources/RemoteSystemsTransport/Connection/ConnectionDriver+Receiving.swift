@@ -24,10 +24,9 @@ extension ConnectionDriver {
         do throws(TransportError) {
             while !self.hasEnded, let bytes = try self.decoder.next() {
                 hasFinished = true
-                var items = 0
-                let frame = try Frame(bytes, items: &items)
+                let frame = try Frame(bytes)
                 self.observer?.report(.received(frame, bytes: bytes.readableBytes))
-                try self.receive(frame, bytes: bytes.readableBytes, items: items, at: now)
+                try self.receive(frame, bytes: bytes.readableBytes, at: now)
             }
         } catch {
             self.observer?.report(.violation(error))
@@ -47,7 +46,7 @@ extension ConnectionDriver {
         self.flush()
     }
 
-    private func receive(_ frame: Frame, bytes: Int, items: Int, at now: NIODeadline) throws(TransportError) {
+    private func receive(_ frame: Frame, bytes: Int, at now: NIODeadline) throws(TransportError) {
         switch frame {
         case .response(let id, let status, let message, let failure):
             // A failure explains a status other than success. With success it is ignored.
@@ -61,13 +60,11 @@ extension ConnectionDriver {
         case .malformed(.response, let id, let error):
             try self.answered(id)?.fail(TransportError.unreadableResponse(error))
         case .request(let id, let timeout, let message, let key, let metadata):
-            let held = MemoryBudget.held(bytes: bytes, items: items)
-            guard self.holdRequest(held) else { return try self.take(.rejected(id, .notHeld), bytes: bytes) }
+            guard self.holdRequest(bytes) else { return try self.take(.rejected(id, .notHeld), bytes: bytes) }
             let deadline = now + .milliseconds(Int64(clamping: min(timeout, Self.maxTimeout)))
             try self.take(
                 IncomingRequest(id: id, message: message, deadline: deadline, key: key, metadata: metadata),
-                bytes: bytes,
-                held: held
+                bytes: bytes
             )
         case .malformed(_, let id, let error):
             // The sender receives the reason. The response takes its turn like any other; otherwise a peer that sends
@@ -108,13 +105,12 @@ extension ConnectionDriver {
         }
     }
 
-    /// - Parameter held: the bytes that the message counts with; 0 if the request was rejected.
-    private func take(_ request: IncomingRequest, bytes: Int, held: Int = 0) throws(TransportError) {
+    private func take(_ request: IncomingRequest, bytes: Int) throws(TransportError) {
         self.reservePlace()
         switch self.machine.receivedRequest(
             id: request.id,
             bytes: bytes,
-            held: held,
+            isHeld: request.rejection == nil,
             deadline: request.deadline,
             request: request
         ) {

@@ -28,7 +28,7 @@ enum OnPeerCancel {
 struct IncomingRequests<Request> {
     private struct Running {
         var bytes: Int
-        /// The bytes that the message counts with, if it is held.
+        /// The bytes of the message, if it is held.
         var heldBytes: Int
         var deadline: NIODeadline
     }
@@ -49,7 +49,7 @@ struct IncomingRequests<Request> {
     /// queued.
     private var queued = CircularBuffer<Queued>(initialCapacity: 1)
     private var bytes = 0
-    /// The bytes that the held messages count with, of running and of waiting requests.
+    /// The bytes of the messages that are held, of running and of waiting requests.
     private(set) var heldBytes = 0
     var isWritable = true
     /// The number of requests that the host permits to run at once. Others of the peer's connections count, too.
@@ -74,12 +74,11 @@ struct IncomingRequests<Request> {
 
     /// Records a request.
     ///
-    /// - Parameter held: the bytes that the message counts with; 0 if `request` does not contain it, and only takes its
-    ///   turn.
+    /// - Parameter isHeld: whether `request` contains the message. Otherwise the request only takes its turn.
     mutating func received(
         id: UInt64,
         bytes: Int,
-        held: Int,
+        isHeld: Bool = true,
         deadline: NIODeadline,
         request: Request
     ) -> OnRequest<Request> {
@@ -93,9 +92,9 @@ struct IncomingRequests<Request> {
         guard self.bytes == 0 || self.bytes + bytes <= self.windowBytes else {
             return .excess("more than \(self.windowBytes) bytes of requests at once", .windowBytesExceeded)
         }
-        let entry = Running(bytes: bytes, heldBytes: held, deadline: deadline)
+        let entry = Running(bytes: bytes, heldBytes: isHeld ? bytes : 0, deadline: deadline)
         self.bytes += bytes
-        self.heldBytes += held
+        self.heldBytes += entry.heldBytes
         self.earliestDeadline = min(self.earliestDeadline, deadline)
         guard self.mayStart, self.queued.isEmpty else {
             self.queued.append(Queued(id: id, running: entry, request: request))

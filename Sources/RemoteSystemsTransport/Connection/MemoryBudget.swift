@@ -3,7 +3,6 @@
 
 internal import RemoteSystemsIdentity
 internal import Synchronization
-internal import ValueSets
 
 /// The memory that the connections of a host may hold for unfinished frames, for requests and for responses that are
 /// not read, in all and of one peer.
@@ -41,9 +40,6 @@ package final class MemoryBudget: Sendable {
     package static var responseBytes: Int { 128 << 20 }
     package static var waitingBytes: Int { 32 << 20 }
     package static var waitingBytesEach: Int { 8 << 20 }
-    /// The maximum that a request counts with because of its values, in bytes. One peer's part of the budget has space
-    /// for it. A longer request counts with its length.
-    package static var valueBytes: Int { 8 << 20 }
 
     /// The number of streams whose unread bytes have the buffer of their limits, and that of one peer.
     package static var streams: Int { 256 }
@@ -134,16 +130,6 @@ package final class MemoryBudget: Sendable {
 
     /// The reserved places of requests that are handled.
     package var places: Int { self.use.withLock { $0.places.count } }
-
-    // MARK: Requests
-
-    /// The number of bytes that a request counts with: its length, and the values of its collections, because one byte
-    /// of a message can be a value. ``valueBytes`` bounds the values, so that no message is too large for the budget.
-    ///
-    /// - Parameter items: the number of elements and entries of its collections.
-    package static func held(bytes: Int, items: Int) -> Int {
-        max(bytes, min(bytes + items * MemoryLayout<Value>.stride, Self.valueBytes))
-    }
 
     // MARK: Handlers
 

@@ -9,14 +9,6 @@ extension Frame {
     ///
     /// Elements beyond those that this version knows are ignored, so that a newer minor version can add some.
     package init(_ bytes: ByteBuffer) throws(TransportError) {
-        var items = 0
-        try self.init(bytes, items: &items)
-    }
-
-    /// Reads a frame as ``init(_:)``.
-    ///
-    /// - Parameter items: set to the number of elements and entries of its collections, which take memory each.
-    package init(_ bytes: ByteBuffer, items: inout Int) throws(TransportError) {
         // The code to report if reading fails. Only the maps of the hello and the accept have a code of their own.
         var code = FailureCode.frameMalformed
         do throws(ValueSetError) {
@@ -27,7 +19,6 @@ extension Frame {
                 if case .malformed = frame { return frame }
                 for _ in 0..<elements { try reader.skipItem() }
                 try reader.finish()
-                items = reader.items
                 return frame
             }
         } catch {

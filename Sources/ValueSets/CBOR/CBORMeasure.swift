@@ -23,14 +23,9 @@ struct CBORMeasure {
     }
 
     static func size(of set: ValueSet, limits: ValueSetLimits) throws(ValueSetError) -> Int {
-        try Self.extent(of: set, limits: limits).bytes
-    }
-
-    /// Returns the length of the encoding, and the number of elements and entries of all collections.
-    static func extent(of set: ValueSet, limits: ValueSetLimits) throws(ValueSetError) -> (bytes: Int, items: Int) {
         var measure = CBORMeasure(limits: limits)
         try measure.add(set, depth: 1)
-        return (bytes: try measure.checkedBytes(), items: measure.items)
+        return try measure.checkedBytes()
     }
 
     private func checkedBytes() throws(ValueSetError) -> Int {

@@ -31,8 +31,7 @@ package struct CBORReader: ~Copyable {
     private let ownedBytes: Int
     /// The number of bytes read so far.
     package private(set) var offset = 0
-    /// The number of elements and entries of the collections read so far.
-    package private(set) var items = 0
+    private var items = 0
 
     private init(
         _ bytes: UnsafeRawBufferPointer,

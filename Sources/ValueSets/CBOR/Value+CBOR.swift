@@ -24,15 +24,6 @@ extension ValueSet {
         try CBORMeasure.size(of: self, limits: limits)
     }
 
-    /// Returns the length of the encoding, in bytes, and the number of elements and entries of all collections.
-    ///
-    /// - Throws: ``ValueSetError``, as ``encoded(limits:)``.
-    package func encodedExtent(
-        limits: ValueSetLimits = .defaults
-    ) throws(ValueSetError) -> (bytes: Int, items: Int) {
-        try CBORMeasure.extent(of: self, limits: limits)
-    }
-
     /// Decodes a value set that ``encoded(limits:)`` has encoded.
     ///
     /// - Parameters:

@@ -100,13 +100,6 @@ import Testing
         #expect(budget.enter(one) == 16 << 10)
     }
 
-    @Test func `a request counts with its length and its values, and every permitted message has space`() {
-        #expect(MemoryBudget.held(bytes: 100, items: 0) == 100)
-        #expect(MemoryBudget.held(bytes: 100, items: 10) == 340)
-        #expect(MemoryBudget.held(bytes: 1 << 20, items: 1_000_000) == 8 << 20)
-        #expect(MemoryBudget.held(bytes: 16 << 20, items: 1_000_000) == 16 << 20)
-    }
-
     @Test func `however many peers there are, few connections have the full allowance`() throws {
         let budget = MemoryBudget(messageBytes: 1 << 20)
         var count = 0

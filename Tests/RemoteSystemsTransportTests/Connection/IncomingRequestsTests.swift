@@ -16,8 +16,7 @@ import Testing
         isHeld: Bool = true,
         deadline: NIODeadline = .distantFuture
     ) -> String {
-        let held = isHeld ? bytes : 0
-        return switch self.requests.received(id: id, bytes: bytes, held: held, deadline: deadline, request: request) {
+        switch self.requests.received(id: id, bytes: bytes, isHeld: isHeld, deadline: deadline, request: request) {
         case .dispatch(let request): "start \(request)"
         case .queued: "queued"
         case .violation: "violation"

@@ -107,18 +107,6 @@ import ValueSets
         #expect(frame == .request(id: 5, timeoutMilliseconds: 1000, message: [:]))
     }
 
-    @Test func `the elements and entries of a frame's collections are counted`() throws {
-        let message: Value = ["a": [1, 2, [3]], "b": ["c": 4]]
-        let elements: [Value] = [.integer(3), .integer(5), .integer(1000), message]
-        var items = 0
-        let frame = try Frame(ByteBuffer(bytes: try Value.array(elements).encoded()), items: &items)
-        guard case .request = frame else {
-            Issue.record("It was read as \(frame).")
-            return
-        }
-        #expect(items == 7)
-    }
-
     @Test func `a request longer than the limit is not written, and leaves no bytes`() throws {
         var buffer = ByteBuffer(bytes: [7])
         let message: ValueSet = ["a": .string(String(repeating: "x", count: 100))]

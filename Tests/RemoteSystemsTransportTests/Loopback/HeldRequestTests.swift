@@ -78,26 +78,6 @@ import ValueSets
         }
     }
 
-    @Test func `a short request of many small values counts with their memory`() async throws {
-        // Two megabytes for one peer.
-        let budget = MemoryBudget(messageBytes: 1 << 10, requestBytes: 8 << 20)
-        let values = Value.array(Array(repeating: .integer(0), count: 100_000))
-        try await LoopbackHost.with(memoryBudget: budget) { host in
-            let peer = try await host.openRaw()
-            try peer.send(
-                .request(id: 1, timeoutMilliseconds: 600_000, message: ["values": values]),
-                .request(id: 2, timeoutMilliseconds: 600_000, message: Self.message(100_000))
-            )
-            let refused = try await peer.nextFrame()
-            #expect(Self.code(refused) == "request-bytes-exceeded")
-            guard case .response(2, .success, _, nil)? = try await peer.nextFrame() else {
-                Issue.record("no response")
-                return
-            }
-            peer.close()
-        }
-    }
-
     @Test func `requests whose time has passed are not held for a peer that does not read`() async throws {
         let budget = MemoryBudget(messageBytes: 1 << 20)
         let response = String(repeating: "x", count: 600_000)
