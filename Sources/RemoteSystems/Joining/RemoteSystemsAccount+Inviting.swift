@@ -28,8 +28,8 @@ extension RemoteSystemsAccount {
     /// - Throws: ``RemoteSystemError``:
     ///   - ``RemoteSystemError/Code/identity`` with an ``IdentityError`` as its cause:
     ///     ``IdentityError/Code/notAuthority``, ``IdentityError/Code/invitationExpired``, when the account's files
-    ///     cannot be written, such as ``IdentityError/Code/diskFull``, or, when a system is revoked or the root key is
-    ///     replaced meanwhile, ``IdentityError/Code/invitationUsed``,
+    ///     cannot be written, such as ``IdentityError/Code/diskFull``, or, when a system is revoked, or the root key or
+    ///     the account is replaced meanwhile, ``IdentityError/Code/invitationUsed``,
     ///   - ``RemoteSystemError/Code/cannotListen`` when the port cannot be opened,
     ///   - ``RemoteSystemError/Code/localResources`` when the permitted interfaces have no address, or the process
     ///     cannot open enough files,
@@ -124,11 +124,14 @@ extension RemoteSystemsAccount {
                     if let result = try await group.next() ?? nil { return result }
                 } catch is CancellationError {}
                 try Task.checkCancellation()
-                let present = try? await self.withStoreInBackground { store in try store.identity().roots }
-                guard let present, present != roots else { throw RemoteSystemError(IdentityError.withdrawnInvitation) }
+                let present = try await self.withStoreInBackground { store in
+                    try store.storedIdentity(now: Date())?.roots
+                }
+                guard let present, present.accountID == roots.accountID else {
+                    throw RemoteSystemError(IdentityError.formerInvitation)
+                }
                 throw RemoteSystemError(
-                    present.accountID == roots.accountID
-                        ? IdentityError.outdatedInvitation : IdentityError.formerInvitation
+                    present == roots ? IdentityError.withdrawnInvitation : IdentityError.outdatedInvitation
                 )
             }
             return result

@@ -13,9 +13,9 @@ extension IdentityError {
         .invitationEnded(because: "the account's root key was replaced")
     }
 
-    /// This machine has another account now.
+    /// This machine has another account now, or none.
     package static var formerInvitation: IdentityError {
-        .invitationEnded(because: "this machine's account was replaced")
+        .invitationEnded(because: "this machine left or replaced its account")
     }
 
     private static func invitationEnded(because reason: String) -> IdentityError {

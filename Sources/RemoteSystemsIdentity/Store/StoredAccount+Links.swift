@@ -136,7 +136,8 @@ extension IdentityError {
         let next =
             switch (isOnlySystem, name) {
             case (true, StoredAccount.File.links):
-                "link the accounts again; no other system of this account can send the file"
+                "no other system of this account can send the file. Then withdraw the links with this account on the "
+                    + "other accounts' machines ('remotesystems account unlink'), and link the accounts again"
             case (true, _): "the systems of the linked accounts then send its contents again"
             case (false, _): "the account's other systems then send it again"
             }

@@ -156,8 +156,8 @@ struct HostRunCommand: Subcommand {
         return [NotificationMirror(rules, receiver: receiver, system: system, logger: logger)]
     }
 
-    /// The time for another program to release the store, or for the disk to have space, at the start. The daemon serves
-    /// nothing before, and a call over D-Bus that has started it waits for 25 s by default.
+    /// The time for another program to release the store, or for the disk to have space, at the start. The daemon
+    /// serves nothing before, and a call over D-Bus that has started it waits for 25 s by default.
     private static let storeTime = Duration.seconds(15)
 
     /// The store and what it has. Without a store the daemon runs, and programs that schedule notifications learn why

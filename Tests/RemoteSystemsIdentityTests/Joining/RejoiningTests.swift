@@ -132,7 +132,7 @@ import Testing
         }
         let other = try self.other.store.identity(now: noon).accountID
         let replaced = message(invitedAt: nil, into: other)
-        #expect(replaced?.contains("account was replaced") == true)
+        #expect(replaced?.contains("left or replaced its account") == true)
         let list = try self.inviter.revoke(SystemID.any(), now: noon)
         let revoked = message(invitedAt: nil, into: account)
         #expect(revoked?.contains("was revoked") == true)
