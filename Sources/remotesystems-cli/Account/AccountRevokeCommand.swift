@@ -84,7 +84,8 @@ struct AccountRevokeCommand: Subcommand {
             // The watcher loads the new revocation list and sends it to other systems within about 1 s.
             try await Task.sleep(for: .seconds(others > 0 ? 2.5 : 0))
             if others > 0 {
-                try output.line("The revocation was sent. Systems that are off receive it when they connect again.")
+                // Nothing confirms that a system has it.
+                try output.line("Systems that are off receive the revocation when they connect again.")
             }
         } catch {
             await watcher.stop()
