@@ -40,6 +40,7 @@ package final class NotificationDatabase: NotificationStore {
             do {
                 return NotificationDatabase(try Self.openOrReplace(directory, logger))
             } catch {
+                // Neither the end of a lock nor new space on the disk is reported, so the attempt is repeated.
                 guard Self.mayPass(error), ContinuousClock.now < end,
                     (try? await Task.sleep(for: .milliseconds(500))) != nil
                 else { throw Self.failure(error) }

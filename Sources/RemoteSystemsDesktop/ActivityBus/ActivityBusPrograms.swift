@@ -213,7 +213,9 @@ actor ActivityBusPrograms: BusPrograms {
         activity.delegate = origin
         try await activity.becomeCurrent(at: program.host)
         self.programs[sender]?.current = activity
-        self.programs[sender]?.origins = program.origins.suffix(Self.maxOrigins - 1) + [origin]
+        // Read again: another call of the program may have added one meanwhile.
+        let earlier = self.programs[sender]?.origins ?? []
+        self.programs[sender]?.origins = earlier.suffix(Self.maxOrigins - 1) + [origin]
         return id
     }
 

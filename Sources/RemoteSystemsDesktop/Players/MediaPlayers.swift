@@ -134,6 +134,7 @@ package actor MediaPlayers: Service {
     private func failed(_ player: String) {
         guard let pause = self.table.failed(player) else { return }
         Task { [weak self] in
+            // Nothing reports that the player responds again.
             try? await Task.sleep(for: pause)
             await self?.bus?.mark(player)
         }
