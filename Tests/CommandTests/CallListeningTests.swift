@@ -130,16 +130,27 @@ extension CommandTests {
             }
         }
 
-        @Test func `the topic about JSON names every event in the documentation`() async throws {
+        @Test func `the topic about JSON has the events and fields of the documentation`() async throws {
             let page = try String(contentsOf: Self.root.appending(path: "Docs/command-line.md"), encoding: .utf8)
-            let table = try #require(page.split(separator: "## What `--json` prints").last)
-            let events = table.split(separator: "\n").filter { $0.hasPrefix("| `") }
-                .compactMap { $0.split(separator: "|").first }
-                .flatMap { $0.split(separator: "`").filter { !$0.contains(" ") && !$0.contains(",") } }
-            #expect(events.count > 30)
+            let section = try #require(page.components(separatedBy: "## What `--json` prints").last)
             try await Sandbox.with { sandbox in
-                let text = try await sandbox.run("topic", "json").lines.joined(separator: "\n")
-                for event in events { #expect(text.contains(event), "\(event)") }
+                let printed = try await sandbox.run("topic", "json", "--json").event("topic")
+                let text = try #require(printed?["text"] as? String)
+                var documented = EventTable(markdown: section).fields
+                var explained = EventTable(topic: text).fields
+                // The page describes the fields of a failure in a list, with their values.
+                documented["failed"] = nil
+                let failure = try #require(explained.removeValue(forKey: "failed"))
+                let list = try #require(section.components(separatedBy: "**A failure** has").last)
+                #expect(failure.subtracting(EventTable.code(in: list)) == [])
+                #expect(documented.count > 60)
+                #expect(Set(documented.keys).symmetricDifference(explained.keys) == [])
+                for (event, fields) in documented { #expect(explained[event] == fields, "\(event)") }
+                for thing in ["A system", "A service", "An offer", "A notification"] {
+                    let fields = EventTable.fields(of: thing, markdown: section)
+                    #expect(fields.count > 5, "\(thing)")
+                    #expect(EventTable.fields(of: thing, topic: text) == fields, "\(thing)")
+                }
             }
         }
 

@@ -13,7 +13,7 @@ extension Topic {
           application            apps           id name isRunning attributes services
                                                 schemes connectionToken
           summary                apps           applications
-          service                call           a service, application systemID
+          service                call           a service, below; application systemID
                                                 (with --describe)
           answer                 call           status message reason canRetry
           request                call           service message (with --listen)
@@ -28,6 +28,9 @@ extension Topic {
                                                 opened application message side
                                                 canRetry
           ready                  serve          port service systemID accountID
+                                                otherAccountPort clientSystemID
+                                                directory (the last three with
+                                                --conformance)
           ready                  host run       port systemID accountID
           reloaded               host run       port applications problems
                                                 needsRestart
@@ -38,7 +41,11 @@ extension Topic {
           application            host check     id name services schemes
           problem warning        host check     file line message
           wrote would-write      host install   file text
+                                 activities
+                                 browser
           removed would-remove   host uninstall file
+                                 activities
+                                 browser
           encoded                values encode  format data bytes
           decoded                values decode  value bytes
           account                account show   accountID systemID isAuthority lacksKey
@@ -50,42 +57,46 @@ extension Topic {
                                  systems        isLocal mustJoinAgain wasRevoked
           renamed                account rename name
           rotated                account        accountID retirement stolen
-                                 rotate-root-   formerlyRevoked
+                                 rotate-root-   formerlyRevoked linksUnreadable
                                  key
           invitation             account invite uri accountID addresses expires
           joined                 account invite systemID
-          withdrawn              account invite
+          withdrawn              account invite -
           joined                 account join   accountID systemID isAuthority setAside
-                                 pair
+                                 pair           endedLinks (not of pair)
           waiting                pair           addresses port
           compare                pair           digits name effect endsLinks
-          admitted stopped       pair           systemID
-                                                endedLinks (account join)
+          admitted               pair           systemID
+          stopped                pair           -
           imported               account import accountID systemID isAuthority setAside
                                                 endedLinks
           revoked                account revoke systemID notified
           left                   account leave  accountID systemID heldRootKey setAside
           exported               account export accountID file
           link granted unlinked  account links  accountID name state created
-          linked                 grant unlink   granted received
-                                 pair
+                                 grant unlink   granted received (each services
+                                                schemes topics end)
+          linked                 pair           accountID name state created
+                                                granted received
           finding                doctor list    code status what why advice
                                  watch
+                                 account show
+                                 systems links
           summary                doctor         problems warnings
           activity               activities     an offer, below
                                  list current
           offered changed        activities     an offer, below
           withdrawn              watch
-          offering               activities     id
+          offering               activities     id isPermitted
                                  offer
           continued              activities     systemID application (of the receiver)
                                  offer
           continuing             activities     an offer, below (before it begins)
                                  continue
           continued              activities     id application
-                                 continue
+                                 continue       reasons (not of notify)
                                  notify
-          notifying              activities
+          notifying              activities     problem
                                  notify
           content                activities     type title content webpage version
                                  continue       target (with --print)
@@ -136,15 +147,17 @@ extension Topic {
           scheduled              notifications  id date
                                  schedule
           pending                notifications  id date application title subtitle body
-                                 pending        repeats region
+                                 pending        repeats region (latitude longitude
+                                                radius notifiesOnEntry notifiesOnExit)
+                                                sender attachments
           cancelled              notifications  count
                                  cancel
           history                notifications  a notification, below; end ended
                                  history        action
-          deleted                notifications
+          deleted                notifications  -
                                  history outbox
-          posted                 notifications  id title body application systemID
-                                 outbox         system date expires isWaiting
+          posted                 notifications  id title body attachments application
+                                 outbox         systemID system date expires isWaiting
                                                 problem
           permission             notifications  permission systemID system application
                                  permit         perHour
@@ -156,8 +169,9 @@ extension Topic {
                                                 id type systemID system
 
         A system has id, name, kind, status, platform, discovery, authorization,
-        isLocal, capabilities, manufacturer, model, and applications, each with id,
-        name, attributes and services.
+        isLocal, capabilities, manufacturer, model, accountID and accountName (of a
+        linked account only), and applications, each with id, name, attributes and
+        services.
 
         A service has name, version, summary, supportsRemote, requestSchema,
         responseSchema, pushRequestSchema and pushResponseSchema.
@@ -168,7 +182,8 @@ extension Topic {
 
         A notification has key, id, title, subtitle, body, application, sender,
         systemID, system, isShown, isRead, snoozedUntil, thread, relevance, target,
-        filter and actions, each with id, title and takesText.
+        filter, arrived, actions, each with id, title and takesText, and attachments,
+        each with id, type, bytes, path and isDamaged.
 
         Values in messages keep their types: {"$date": 1.5}, {"$uuid": "…"},
         {"$data": "base64"}, {"$url": "…"}, {"$set": […]}, {"$double": 1}. A key that
@@ -176,12 +191,13 @@ extension Topic {
         without tags.
 
         'failed' reports why a subcommand failed: 'error' is the kind of failure
-        (unreachable, notTrusted, identity, cannotListen, misconfigured, …), 'reason'
+        (unreachable, notTrusted, identity, misuse, misconfigured, …), 'reason'
         the code of the underlying error, 'message' a sentence, 'side' the place of the
         failure (local, network, remote), and 'canRetry' whether a retry may succeed.
         With the reason ambiguousName, 'systemIDs' are the systems that match the name;
         with nameChanged, the system that the name meant before, then those that have
-        it now. Of 'activities notify', 'id', 'type', 'systemID' and 'system' name the
-        offer that was not continued; the subcommand goes on.
+        it now. 'keyPath' is the field that is not valid. Of 'activities notify', 'id',
+        'type', 'systemID' and 'system' name the offer that was not continued; the
+        subcommand goes on, as 'pair' does that waits for the next attempt.
         """
 }

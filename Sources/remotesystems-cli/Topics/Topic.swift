@@ -38,8 +38,8 @@ enum Topic: String, CaseIterable, Encodable {
     }
 
     private static let exitStatusText = """
-        0   Success. For watch, serve, host run and call --listen also after Ctrl-C or
-            SIGTERM.
+        0   Success. For watch, serve, host run, call --listen, activities watch,
+            activities notify and notifications watch also after Ctrl-C or SIGTERM.
         1   Completed with a negative result: nothing was found, a message was lost,
             the service failed, the input is invalid, nothing was opened, no answer
             came, a problem was found.
