@@ -21,7 +21,7 @@ struct OutgoingContinuations {
         case unknown
         /// Another system has continued it.
         case alreadyContinued
-        /// The receiver has begun or returned too many continuations, or all receivers together have begun too many.
+        /// The receiver has begun too many continuations, or all receivers together have.
         case tooMany
     }
 
