@@ -19,10 +19,35 @@ import Testing
     func `the question begins with fixed words, and repeats only a valid application id (X-20)`(
         id: String,
         subject: String
-    ) {
+    ) throws {
+        let caller = try Self.caller(application: id)
         #expect(
-            AskingProgram.question("tel:1", application: id, system: "ABCD")
-                == "\(subject) on the system ABCD of your account wants to open this here: tel:1"
+            AskingProgram.question("tel:1", of: caller)
+                == "\(subject) on the system \(caller.systemID.short) of your account wants to open this here: tel:1"
+        )
+    }
+
+    @Test func `the question states that the system is of a linked account`() throws {
+        let account = try #require(AccountID(bytes: [UInt8](repeating: 3, count: 32)))
+        let caller = try Self.caller(standing: .linked(account, Grants(uriSchemes: ["tel"])))
+        #expect(
+            AskingProgram.question("tel:1", of: caller)
+                == "The application test.caller on the system \(caller.systemID.short) of the linked account "
+                + "\(account.short) wants to open this here: tel:1"
+        )
+    }
+
+    private static func caller(
+        application: String = "test.caller",
+        standing: Standing? = nil,
+        isLocal: Bool = false
+    ) throws -> AppServiceCaller {
+        let account = try #require(AccountID(bytes: [UInt8](repeating: 2, count: 32)))
+        return AppServiceCaller(
+            systemID: try #require(SystemID(bytes: [UInt8](repeating: 1, count: 32))),
+            standing: standing ?? .sameAccount(account),
+            isLocal: isLocal,
+            claimedApplicationID: application
         )
     }
 
@@ -132,12 +157,7 @@ import Testing
             isFallback: false,
             options: RemoteLauncherOptions(),
             inputData: nil,
-            caller: AppServiceCaller(
-                systemID: try #require(SystemID(bytes: [UInt8](repeating: 1, count: 32))),
-                standing: .sameAccount(try #require(AccountID(bytes: [UInt8](repeating: 2, count: 32)))),
-                isLocal: isLocal,
-                claimedApplicationID: "test.caller"
-            ),
+            caller: try Self.caller(isLocal: isLocal),
             deadline: .now + .seconds(600)
         )
         var shown = 0

@@ -73,11 +73,7 @@ package actor AskingProgram {
     /// - Throws: if the user did not see the question.
     package func ask(_ request: LaunchURIRequest) async throws -> Bool {
         let answer = await self.ask(
-            Self.question(
-                request.uri.description,
-                application: request.caller.claimedApplicationID,
-                system: request.caller.systemID.short
-            ),
+            Self.question(request.uri.description, of: request.caller),
             of: request.caller.quotaHolder,
             isLocal: request.caller.isLocal,
             until: request.deadline - Self.margin
@@ -92,10 +88,17 @@ package actor AskingProgram {
     /// The text of the question.
     ///
     /// It begins with fixed words, so that no program parses it as an option. The URI is ASCII without spaces.
-    static func question(_ uri: String, application: String, system: String) -> String {
+    static func question(_ uri: String, of caller: AppServiceCaller) -> String {
         // Only the system is authenticated. An invalid application id, such as one with control characters, is omitted.
+        let application = caller.claimedApplicationID
         let subject = ApplicationManifest.isID(application) ? "The application \(application)" : "An application"
-        return "\(subject) on the system \(system) of your account wants to open this here: \(uri)"
+        let account =
+            switch caller.standing {
+            case .sameAccount: "your account"
+            case .linked(let owner, _): "the linked account \(owner.short)"
+            case .anonymous: "an unknown account"
+            }
+        return "\(subject) on the system \(caller.systemID.short) of \(account) wants to open this here: \(uri)"
     }
 
     func ask(
