@@ -80,21 +80,14 @@ struct InstalledManifests: Sendable {
         return names.filter { $0.hasSuffix(".json") && !$0.hasPrefix(".") }.sorted()
     }
 
-    /// The attributes that show a change of a file without reading it.
+    /// Shows a change of a file, or of the target of a symbolic link, without reading it.
     struct FileStamp: Hashable {
         var path: String
-        var changed: Date?
-        var size: UInt64?
-        var owner: UInt?
-        var permissions: UInt?
+        var status: FileStatus?
 
         init(_ path: String) {
-            let attributes = try? FileManager.default.attributesOfItem(atPath: path)
             self.path = path
-            self.changed = attributes?[.modificationDate] as? Date
-            self.size = attributes?[.size] as? UInt64
-            self.owner = attributes?[.ownerAccountID] as? UInt
-            self.permissions = attributes?[.posixPermissions] as? UInt
+            self.status = FileStatus(following: path)
         }
     }
 

@@ -4,17 +4,29 @@
 package import Glibc
 
 /// The type, owner and permissions of a file, to check before it is trusted.
-package struct FileStatus: Sendable {
+///
+/// Two values differ if the file was replaced or changed between the times at which they were read.
+package struct FileStatus: Sendable, Hashable {
     private let mode: mode_t
     private let owner: uid_t
     /// The number of the file in its file system.
     package let number: UInt
     private let device: UInt
+    private let size: Int
+    /// The time of the last change of the contents, in seconds and nanoseconds.
+    private let changed: [Int]
 
     /// Reads the status of the file at `path`, or of the symbolic link itself. `nil`, with `errno` set, on failure.
     package init?(path: String) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0 else { return nil }
+        self.init(status)
+    }
+
+    /// Reads the status of the file that `path` leads to, through symbolic links. `nil`, with `errno` set, on failure.
+    package init?(following path: String) {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
         self.init(status)
     }
 
@@ -30,6 +42,8 @@ package struct FileStatus: Sendable {
         self.owner = status.st_uid
         self.number = status.st_ino
         self.device = status.st_dev
+        self.size = status.st_size
+        self.changed = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
     }
 
     /// Whether both are the same file, under whatever paths.
