@@ -41,6 +41,20 @@ extension CommandTests.Account {
             }
         }
 
+        @Test func `watch ends when the system leaves its account, and reports why`() async throws {
+            try await Sandbox.with { sandbox in
+                let watching = try sandbox.start(["watch", "--loopback", "--json"])
+                _ = try await watching.event("enumeration-completed")
+                let left = try await sandbox.run("account", "leave", "--force")
+                #expect(left.status == 0)
+                let ended = try await watching.finish(within: .seconds(30))
+                #expect(ended.status == 2)
+                let failure = try #require(ended.event("failed"))
+                #expect(failure["error"] as? String == "identity")
+                #expect(failure["reason"] as? String == "accountLeft")
+            }
+        }
+
         @Test func `the system with the root key leaves only with --force, after a report of the consequences (X-37)`()
             async throws
         {

@@ -54,6 +54,28 @@ import Testing
         }
     }
 
+    @Test func `the offers end when this system has left its account, and the next start states why`() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "left-\(UUID())").path
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try await DiscoveryStage.with { stage in
+            var configuration = stage.configuration
+            configuration.stateDirectory = directory
+            configuration.environment.identity = nil
+            let watcher = UserActivityWatcher(configuration)
+            try await watcher.start()
+            let changes = watcher.changes
+            // Leaves like the command: in a process that shares nothing but the files.
+            let account = RemoteSystemsAccount(
+                RemoteSystemsConfiguration(applicationID: "test.account", network: .loopback, stateDirectory: directory)
+            )
+            try account.leave(evenWithRootKey: true)
+            try await stage.advance(by: .seconds(1))
+            for await _ in changes {}
+            let error = await #expect(throws: RemoteSystemError.self) { try await watcher.start() }
+            #expect((error?.cause as? IdentityError)?.code == .accountLeft)
+        }
+    }
+
     /// What has returned.
     private final class Ends: Sendable {
         private let names = Mutex<Set<String>>([])

@@ -44,19 +44,26 @@ package actor OfferPresenter: Service {
     }
 
     /// Serves until cancelled, or until a graceful shutdown. The notifications are then withdrawn.
+    ///
+    /// - Throws: `RemoteSystemError` with `identity` if the account cannot be used, or was left meanwhile.
     package func run() async throws {
         try await self.watcher.start()
         self.desktop.adopt(self.places.places)
+        // What a server has not closed in time is closed by the next process.
+        defer { if self.desktop.hasClosedAll { self.places.clear() } }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await self.desktop.run() }
-            group.addTask { await self.followOffers() }
+            group.addTask {
+                await self.followOffers()
+                // The offers end before the shutdown only when this system has left its account. The start throws the
+                // reason.
+                if !Task.isCancelled { try await self.watcher.start() }
+            }
             group.addTask { await self.followUser() }
             // The desktop ends with the shutdown.
             try await group.next()
             group.cancelAll()
         }
-        // What a server has not closed in time is closed by the next process.
-        if self.desktop.hasClosedAll { self.places.clear() }
         await self.watcher.stop()
     }
 

@@ -14,7 +14,8 @@ internal import Synchronization
 /// for await offers in watcher.changes { panel.show(offers) }
 /// ```
 ///
-/// The watcher shares the connections of the process's other watchers, and uses the network until ``stop()``.
+/// The watcher shares the connections of the process's other watchers, and uses the network until ``stop()``. It stops
+/// by itself when this system leaves its account; ``start()`` then throws the reason.
 public final class UserActivityWatcher: Sendable {
     private struct State {
         var table = OfferTable()
@@ -108,6 +109,8 @@ public final class UserActivityWatcher: Sendable {
         try await self.watcher.start()
         let reading = self.clock.task { [weak self] in
             for await event in events { self?.take(event) }
+            // Without ``stop()``, the events end only when this system has left its account.
+            if !Task.isCancelled { self?.end() }
         }
         self.state.withLock { $0.reading = reading }
     }
@@ -115,6 +118,10 @@ public final class UserActivityWatcher: Sendable {
     /// Stops watching. The sequences of ``changes`` end.
     public func stop() async {
         await self.watcher.stop()
+        self.end()
+    }
+
+    private func end() {
         let (expiry, reading) = self.state.withLock { state in
             state.readers.finish()
             defer { state = State() }

@@ -40,6 +40,8 @@ struct ActivitiesWatchCommand: Subcommand {
                 }
                 shown = offers
             }
+            // Without a signal, the changes end only when this system has left its account. start() throws the reason.
+            if !Task.isCancelled { try await watcher.start() }
         }
         await watcher.stop()
         return true

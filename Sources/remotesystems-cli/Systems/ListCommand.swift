@@ -42,6 +42,8 @@ struct ListCommand: Subcommand {
                 case .added, .updated, .removed: break
                 }
             }
+            // Without a signal, the events end only when this system has left its account. start() throws the reason.
+            if !Task.isCancelled { try await watcher.start() }
             throw CancellationError()
         }
         let systems = watcher.systems.sorted { ($0.displayName, $0.id) < ($1.displayName, $1.id) }

@@ -33,6 +33,8 @@ struct WatchCommand: Subcommand {
         try await watcher.start()
         _ = try await untilInterrupted {
             for await event in events { try await Self.report(event, watcher, output) }
+            // Without a signal, the events end only when this system has left its account. start() throws the reason.
+            if !Task.isCancelled { try await watcher.start() }
         }
         await watcher.stop()
         return true
