@@ -36,12 +36,7 @@ struct RemoteSystemsCommand: AsyncParsableCommand {
             Output.error(mistake)
             Self.exit(withError: ExitCode.validationFailure)
         }
-        // These subcommands trap signals as soon as they have parsed their arguments, and until they end.
-        if ["serve", "doctor"].contains(words.first) || words.starts(with: ["host", "run"])
-            || words.starts(with: ["account", "revoke"]) || words.starts(with: ["account", "unlink"])
-        {
-            SignalMask.blockTermination()
-        }
+        SignalMask.block(for: words)
         await Self.parseAndRun(NotificationTexts.joined(words))
     }
 

@@ -289,6 +289,33 @@ extension CommandTests {
             }
         }
 
+        @Test func `serve ends with its terminal`() async throws {
+            try await Sandbox.with { sandbox in
+                let serving = try sandbox.start(
+                    ["serve", "--loopback", "--port", "0", "--json"],
+                    around: ["/usr/bin/env", "--default-signal=HUP"]
+                )
+                _ = try await serving.event("ready")
+                serving.process.send(SIGHUP)
+                let finished = try await serving.finish(within: .seconds(30))
+                #expect(finished.status == 128 + SIGHUP)
+            }
+        }
+
+        @Test func `serve outlives its terminal under nohup`() async throws {
+            try await Sandbox.with { sandbox in
+                let serving = try sandbox.start(
+                    ["serve", "--loopback", "--port", "0", "--json"],
+                    around: ["/usr/bin/env", "--ignore-signal=HUP"]
+                )
+                _ = try await serving.event("ready")
+                serving.process.send(SIGHUP)
+                serving.process.send(SIGTERM)
+                let finished = try await serving.finish(within: .seconds(30))
+                #expect(finished.status == 0)
+            }
+        }
+
         @Test func `an empty list names the most likely reason`() async throws {
             try await Sandbox.with { sandbox in
                 let plain = try await sandbox.run("list", "--loopback", "--wait", "1", "--filter", "kind=phone")

@@ -121,6 +121,23 @@ extension HostDaemonTests {
             }
         }
 
+        @Test(arguments: [["host"], ["host", "run"]])
+        func `no thread of the daemon receives its signals, also if its subcommand is not named`(
+            command: [String]
+        ) async throws {
+            try await Daemon.with { daemon in
+                let process = try daemon.command(command + ["--json", "--loopback", "--port", "0"])
+                _ = try await process.event("ready")
+                // Its threads inherit the mask of the main thread.
+                let status = try String(contentsOfFile: "/proc/\(process.id)/status", encoding: .utf8)
+                let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("SigBlk:") })
+                let text = try #require(line.split(whereSeparator: \.isWhitespace).last)
+                let blocked = try #require(UInt64(text, radix: 16))
+                for signal in [SIGTERM, SIGINT, SIGHUP] { #expect(blocked & (1 << UInt64(signal - 1)) != 0) }
+                await process.stop()
+            }
+        }
+
         @Test func `completions of a call include the service's fields and the applications that offer it`()
             async throws
         {
