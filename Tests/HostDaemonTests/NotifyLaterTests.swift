@@ -40,6 +40,31 @@ extension HostDaemonTests {
             }
         }
 
+        @Test func `notify --all --later succeeds without a daemon here if another system receives it`() async throws {
+            try await Daemon.with { daemon in
+                _ = try await daemon.addSystem()
+                let away = try await daemon.addSystem("attic")
+                let other = try daemon.command(
+                    ["host", "run", "--loopback", "--port", "0"],
+                    environment: ["REMOTE_SYSTEMS_STATE": "\(daemon.directory)/state-of-cellar"]
+                )
+                do {
+                    let lines = try await eventually("the cellar receives it", within: .seconds(60)) {
+                        let (status, lines) = try await daemon.finish(
+                            ["notify", "--all", "--later", "--title", "T", "--loopback"]
+                        )
+                        return status == 0 ? lines : nil
+                    }
+                    let line = lines.first { $0.hasPrefix("\(away.prefix(8)): not kept. ") }
+                    #expect(line?.contains("No host daemon runs on this system.") == true, "\(lines)")
+                } catch {
+                    await other.stop()
+                    throw error
+                }
+                await other.stop()
+            }
+        }
+
         @Test func `what waits is listed with its date, and deleted by the beginnings of ids`() async throws {
             try await Daemon.with { daemon in
                 try await daemon.whileRunning { _, _ in

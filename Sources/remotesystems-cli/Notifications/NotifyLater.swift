@@ -21,7 +21,14 @@ struct NotifyLater {
     ) async throws -> (count: Int, failures: [Failure]) {
         let systems = try self.systems().filter { !settled.contains($0.id) }
         guard !systems.isEmpty else { return (0, []) }
-        let daemon = try await LocalNotifications.open(self.configuration, within: self.finder.wait)
+        let daemon: LocalNotifications
+        do {
+            daemon = try await LocalNotifications.open(self.configuration, within: self.finder.wait)
+        } catch {
+            // Other systems may have received the notification, so this alone is no error of the command.
+            for system in systems { try self.report(system, Failure(error)) }
+            return (0, systems.map { _ in Failure(error) })
+        }
         var failures: [Failure] = []
         // One by one: too many may wait for a system that does not come back, and the others are to receive it.
         for system in systems {
@@ -30,7 +37,7 @@ struct NotifyLater {
                 try self.report(system, nil)
             } catch let error as NotificationError {
                 failures.append(Failure(error))
-                try self.report(system, error)
+                try self.report(system, failures.last)
             }
         }
         await daemon.close()
@@ -50,21 +57,21 @@ struct NotifyLater {
         return []
     }
 
-    private func report(_ system: AccountSystem, _ error: NotificationError?) throws {
+    private func report(_ system: AccountSystem, _ failure: Failure?) throws {
         let name = system.name ?? system.id.short
-        let status = error == nil ? "later" : "not kept"
-        let reason = error?.message ?? "The host daemon of this system sends it when that system is back."
+        let status = failure == nil ? "later" : "not kept"
+        let reason = failure?.message ?? "The host daemon of this system sends it when that system is back."
         try self.output.json(
             NotifyDeliveryOutput(
                 systemID: system.id,
                 system: name,
                 status: status,
-                reason: error?.message,
-                error: error.map { "\($0.code)" },
-                canRetry: error.map { _ in false }
+                reason: failure?.message,
+                error: failure?.error,
+                canRetry: failure?.canRetry
             )
         )
         // The failure of the only system is the error of the command.
-        if error == nil || self.finder.text == nil { self.output.note("\(name): \(status). \(reason)".printable) }
+        if failure == nil || self.finder.text == nil { self.output.note("\(name): \(status). \(reason)".printable) }
     }
 }
