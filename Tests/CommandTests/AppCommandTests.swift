@@ -127,6 +127,24 @@ extension CommandTests {
             }
         }
 
+        @Test func `a manifest that the daemon refuses because of its directory is not reported as registered`()
+            async throws
+        {
+            try await Sandbox.with { sandbox in
+                let manifest = try await self.makeManifest(in: sandbox)
+                let directory = "\(sandbox.directory)/data/remote-systems/applications"
+                try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+                try FileManager.default.setAttributes([.posixPermissions: 0o775], ofItemAtPath: directory)
+                let refused = try await self.app(sandbox, "register", manifest, "--json")
+                #expect(refused.status == 2 && refused.event("registered") == nil, "\(refused)")
+                let message = try #require(refused.event("failed")?["message"] as? String)
+                #expect(message.hasSuffix("chmod g-w \(directory)"), "\(message)")
+                try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: directory)
+                let registered = try await self.app(sandbox, "register", manifest)
+                #expect(registered.status == 0, "\(registered)")
+            }
+        }
+
         @Test func `an unsigned application is registered loudly, and does not replace a signed one (H-06, B-04)`()
             async throws
         {

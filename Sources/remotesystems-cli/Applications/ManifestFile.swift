@@ -86,6 +86,8 @@ struct ManifestFile {
     }
 
     /// Writes the file so that the host daemon accepts it, and creates its directory if there is none.
+    ///
+    /// - Throws: ``Failure`` if the file cannot be written, or if the host daemon does not accept it there.
     func install() throws(Failure) {
         let directory = self.path.split(separator: "/").dropLast().joined(separator: "/")
         do {
@@ -99,6 +101,15 @@ struct ManifestFile {
         }
         try self.replace()
         guard unsafe chmod(self.path, 0o644) == 0 else { throw self.failed() }
+        // A directory that was there already may let other users change its files.
+        do throws(ConfigurationFileError) {
+            _ = try ConfigurationFile(path: self.path)
+        } catch {
+            throw Failure(
+                "localResources",
+                "The manifest was installed, but the host daemon does not use it. \(error.message)"
+            )
+        }
     }
 
     private func write(to descriptor: Int32) throws(Failure) {
