@@ -143,6 +143,23 @@ import Testing
         #expect(await asking.ask("allowed", of: other, until: deadline) == .allowed)
     }
 
+    @Test func `a question counts as not shown if the program cannot be started, and its system need not pause`()
+        async throws
+    {
+        let asking = AskingProgram(
+            ["/nowhere/ask"],
+            environment: ["PATH": "/usr/bin:/bin"],
+            timeout: .seconds(600),
+            pace: QuestionPace(interval: .seconds(1000)),
+            logger: Logger(label: "test")
+        )
+        let holder = try Self.caller().quotaHolder
+        for _ in 0..<4 {
+            let answer = await asking.ask("unseen", of: holder, until: .now + .seconds(600))
+            #expect(answer == .notShown)
+        }
+    }
+
     @Test(arguments: [true, false])
     func `questions of programs of the system itself are shown as often as they are asked`(isLocal: Bool) async throws {
         let asking = AskingProgram(

@@ -7,8 +7,8 @@ package import RemoteSystems
 
 /// Asks the user with a program whether a URI may be opened, for example with `zenity --question --no-markup --text`.
 ///
-/// The program gets the question as its last argument. Exit status 0 means yes. Everything else means no: another exit
-/// status, a program that cannot be run, no answer in time. No shell is used.
+/// The program gets the question as its last argument. Exit status 0 means yes. Another exit status and no answer in
+/// time mean no. If the program cannot be started, the user is not asked. No shell is used.
 ///
 /// Only one question is shown at a time. Further questions wait, and are given up when their launchers stop waiting.
 ///
@@ -20,9 +20,9 @@ package actor AskingProgram {
     /// The end of a question.
     enum Answer {
         case allowed
-        /// The user denied or ignored the question, or the program could not ask it.
+        /// The user denied or ignored the question, or the program ended without asking it.
         case denied
-        /// The question was given up before the user saw it, or its system must pause.
+        /// The question was given up before the user saw it, its system must pause, or the program cannot be started.
         case notShown
     }
 
@@ -125,7 +125,7 @@ package actor AskingProgram {
                 "The user cannot be asked whether a URI may be opened",
                 metadata: ["program": "\(self.arguments.first ?? "")", "reason": "\(error)"]
             )
-            return .denied
+            return .notShown
         }
         let end = await Self.first(until: deadline) { await program.end() } ?? nil
         // Removes the question from the screen if its time is over.

@@ -96,12 +96,14 @@ public struct DesktopURILauncher: LaunchURIProvider {
             } catch {
                 try Task.checkCancellation()
                 return .unavailable(
-                    "The user there was not asked, because other questions wait or several were denied. Try again "
-                        + "later.",
+                    "The user there was not asked: other questions wait, several were not allowed, or the program "
+                        + "that asks cannot be started. Try again later.",
                     canRetry: true
                 )
             }
-            guard isAllowed else { return .denied("The user there was asked and did not allow it.") }
+            guard isAllowed else {
+                return .denied("The user there did not allow it, did not answer, or could not be asked.")
+            }
         }
         // After cancellation the caller no longer waits, so nothing must open.
         try Task.checkCancellation()
