@@ -196,6 +196,20 @@ extension CommandTests {
             }
         }
 
+        @Test(arguments: ["", "[]", "{\"id\": \"com.example.editor\"", "editor"])
+        func `a manifest that is no JSON object has no valid signature`(text: String) async throws {
+            try await Sandbox.with { sandbox in
+                let manifest = "\(sandbox.directory)/\(Self.id).json"
+                try text.write(toFile: manifest, atomically: true, encoding: .utf8)
+                let refused = try await self.app(sandbox, "verify", manifest, "--json")
+                #expect(refused.status == 1, "\(refused)")
+                let message = try #require(refused.event("refused")?["message"] as? String)
+                #expect(!message.contains("is not signed"), "\(message)")
+                let lines = try await self.app(sandbox, "verify", manifest).lines
+                #expect(lines.first?.hasPrefix("\(manifest): ") == true, "\(lines)")
+            }
+        }
+
         @Test func `a directory in place of a manifest is refused as one`() async throws {
             try await Sandbox.with { sandbox in
                 for command in ["validate", "verify", "register"] {

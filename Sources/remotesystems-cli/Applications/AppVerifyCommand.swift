@@ -35,14 +35,15 @@ struct AppVerifyCommand: Subcommand {
 
     func perform(_ output: Output) async throws -> Bool {
         let file = try ManifestFile(reading: self.manifest)
-        let application = (try ValueSet(json: Data(file.bytes)))["id"]?.string ?? ""
+        var application = ""
         var publisher: PublisherID?
         var problem: String?
-        do throws(IdentityError) {
+        do {
+            application = try ValueSet(json: Data(file.bytes))["id"]?.string ?? ""
             publisher = try ManifestSignature(of: file.bytes)?.publisher
             if publisher == nil { problem = "The manifest is not signed." }
         } catch {
-            problem = error.message
+            problem = Failure(error).message
         }
         if let wanted = self.publisher, let found = publisher, wanted != found {
             problem = "The manifest is signed by another publisher, \(found)."
@@ -57,7 +58,8 @@ struct AppVerifyCommand: Subcommand {
             )
         )
         if let problem {
-            try output.line("\(application.printable): \(problem.printable)")
+            let subject = application.isEmpty ? self.manifest : application
+            try output.line("\(subject.printable): \(problem.printable)")
         } else if let publisher {
             try output.line("\(application.printable): signed by publisher \(publisher)")
         }
