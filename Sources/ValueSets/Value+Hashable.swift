@@ -49,7 +49,9 @@ extension Value: Hashable {
             string.hashUTF8(into: &hasher)
         case .data(let data):
             hasher.combine(5 as UInt8)
-            hasher.combine(data)
+            // `Data` hashes only its first 80 bytes, so a peer could send a set of values that all collide.
+            hasher.combine(data.count)
+            unsafe data.withUnsafeBytes { bytes in unsafe hasher.combine(bytes: bytes) }
         case .date(let seconds):
             hasher.combine(6 as UInt8)
             hasher.combine((seconds + 0).canonicalBits)

@@ -38,6 +38,21 @@ import ValueSets
         #expect(Set([Value.string("\u{e9}"), .string("e\u{301}")]).count == 2)
     }
 
+    @Test func `the hash of data depends on every byte`() {
+        let shared = Data(repeating: 0, count: 100)
+        let hashes = Set((0..<200).map { Value.data(shared + [UInt8($0)]).hashValue })
+        // A hash of 64 bits hardly ever collides; one of the first bytes always does.
+        #expect(hashes.count > 198)
+    }
+
+    @Test func `a set of data values with the same first bytes is decoded`() throws {
+        let shared = Data(repeating: 0, count: 100)
+        let set = Set((0..<200).map { Value.data(shared + [UInt8($0)]) })
+        let encoded = try Value.set(set).encoded()
+        let decoded = try Value(encoded: encoded)
+        #expect(decoded == .set(set))
+    }
+
     @Test func `literals create the types they resemble`() {
         let value: Value = [.null, true, 1, 1.5, "a \(1)", ["k": [2]]]
         #expect(
