@@ -19,8 +19,8 @@ public enum DiscoveryEvent: Sendable, Equatable {
     /// time. Emitted once.
     case settled
 
-    /// A problem keeps the browse from finding all instances. Emitted once for each code, until the problem is over
-    /// (``recovered(_:)``).
+    /// A problem keeps the browse from finding all instances. Emitted once for each code, and again when the problem's
+    /// description changes, until the problem is over (``recovered(_:)``).
     case trouble(DiscoveryProblem)
 
     /// The problem with this code is over.

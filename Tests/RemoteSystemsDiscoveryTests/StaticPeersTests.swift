@@ -58,6 +58,61 @@ import Testing
         #expect(await events.next() == .settled)
     }
 
+    @Test func `a name that takes long to resolve delays no other peer`() async throws {
+        let endpoint = DiscoveryEndpoint(address: "10.0.0.1", port: 1)
+        let (released, release) = AsyncStream<Void>.makeStream()
+        let source = StaticPeers(
+            [try StaticPeer("slow:1"), try StaticPeer("10.0.0.1:1")],
+            interval: .seconds(60),
+            logger: Logger(label: "test")
+        ) { peer throws(NameResolver.Failure) in
+            if peer.host == "slow" { for await _ in released {} }
+            return [endpoint]
+        }
+        var events = source.browse().makeAsyncIterator()
+        let first = await events.next()
+        #expect(
+            first == .appeared(DiscoveryHint(id: "10.0.0.1:1", instance: "10.0.0.1:1", endpoints: [endpoint]))
+        )
+        release.finish()
+        let second = await events.next()
+        #expect(second == .appeared(DiscoveryHint(id: "slow:1", instance: "slow:1", endpoints: [endpoint])))
+    }
+
+    @Test func `a name that still cannot be resolved is reported once`() async throws {
+        let endpoint = DiscoveryEndpoint(address: "10.0.0.1", port: 1)
+        let name = Name()
+        let source = StaticPeers([try StaticPeer("host:1")], interval: .milliseconds(1), logger: Logger(label: "test"))
+        { _ throws(NameResolver.Failure) in
+            guard await name.isResolved() else { throw NameResolver.Failure(reason: "no such name") }
+            return [endpoint]
+        }
+        var events = source.browse().makeAsyncIterator()
+        guard case .trouble = await events.next() else {
+            Issue.record("no trouble reported")
+            return
+        }
+        let second = await events.next()
+        #expect(second == .settled)
+        await name.register(beforeAttempt: 3)
+        let third = await events.next()
+        #expect(third == .appeared(DiscoveryHint(id: "host:1", instance: "host:1", endpoints: [endpoint])))
+        let fourth = await events.next()
+        #expect(fourth == .recovered(.nameNotResolved))
+    }
+
+    /// A name that can be resolved from one of the next attempts on.
+    private actor Name {
+        private var attemptsLeft = Int.max
+
+        func register(beforeAttempt attempt: Int) { attemptsLeft = attempt }
+
+        func isResolved() -> Bool {
+            attemptsLeft = max(attemptsLeft - 1, 0)
+            return attemptsLeft == 0
+        }
+    }
+
     @Test func `a name that gets another address is a change`() async throws {
         let place = Place()
         let source = StaticPeers([try StaticPeer("host:1")], interval: .milliseconds(1), logger: Logger(label: "test"))

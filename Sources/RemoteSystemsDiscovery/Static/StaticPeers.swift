@@ -108,7 +108,7 @@ public struct StaticPeers: DiscoverySource {
     @concurrent
     private func run(_ feed: DiscoveryEvents.Feed) async {
         var known: [StaticPeer: DiscoveryHint] = [:]
-        var hasProblem = false
+        var problem: DiscoveryProblem?
         // Resolving a name may take long. *Settled* waits for it no longer than this.
         let settling = Task {
             guard (try? await Task.sleep(for: Self.settling)) != nil else { return false }
@@ -116,42 +116,40 @@ public struct StaticPeers: DiscoverySource {
             return true
         }
         while !Task.isCancelled {
-            let answers = await resolveAll()
-            var failures: [StaticPeer] = []
-            for peer in peers {
-                guard let endpoints = answers[peer], !endpoints.isEmpty else {
-                    // A peer that cannot be resolved now keeps its last addresses: they are probably still right.
-                    failures.append(peer)
-                    continue
-                }
+            var failures = Set(peers)
+            await resolveAll { peer, endpoints in
+                // A peer that cannot be resolved now keeps its last addresses: they are probably still right.
+                guard !endpoints.isEmpty else { return }
+                failures.remove(peer)
                 let hint = DiscoveryHint(id: peer.description, instance: peer.description, endpoints: endpoints)
-                if let before = known[peer] {
+                if let before = known.updateValue(hint, forKey: peer) {
                     if before != hint { feed.yield(.changed(hint)) }
                 } else {
                     feed.yield(.appeared(hint))
                 }
-                known[peer] = hint
             }
-            if !failures.isEmpty {
-                feed.yield(.trouble(.nameNotResolved(failures)))
-            } else if hasProblem {
+            let before = problem
+            problem = failures.isEmpty ? nil : .nameNotResolved(peers.filter(failures.contains))
+            if let problem {
+                if problem != before { feed.yield(.trouble(problem)) }
+            } else if before != nil {
                 feed.yield(.recovered(.nameNotResolved))
             }
-            hasProblem = !failures.isEmpty
             if !settling.isCancelled {
                 settling.cancel()
                 if await !settling.value { feed.yield(.settled) }
             }
-            try? await Task.sleep(for: hasProblem ? min(interval, .seconds(5)) : interval)
+            try? await Task.sleep(for: problem == nil ? interval : min(interval, .seconds(5)))
         }
     }
 
     /// Resolves up to eight names at a time, because each blocks a thread.
-    private func resolveAll() async -> [StaticPeer: [DiscoveryEndpoint]] {
+    ///
+    /// - Parameter report: Called for each peer as soon as it is resolved, without endpoints if it cannot be.
+    private func resolveAll(reporting report: (StaticPeer, [DiscoveryEndpoint]) -> Void) async {
         await withTaskGroup(of: (StaticPeer, [DiscoveryEndpoint]).self) { group in
-            var answers: [StaticPeer: [DiscoveryEndpoint]] = [:]
             for (index, peer) in peers.enumerated() {
-                if index >= 8, let (peer, endpoints) = await group.next() { answers[peer] = endpoints }
+                if index >= 8, let (peer, endpoints) = await group.next() { report(peer, endpoints) }
                 group.addTask {
                     do throws(NameResolver.Failure) {
                         return (peer, try await resolve(peer))
@@ -161,8 +159,7 @@ public struct StaticPeers: DiscoverySource {
                     }
                 }
             }
-            for await (peer, endpoints) in group { answers[peer] = endpoints }
-            return answers
+            for await (peer, endpoints) in group { report(peer, endpoints) }
         }
     }
 }
