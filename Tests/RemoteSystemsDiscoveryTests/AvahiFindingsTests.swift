@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", 100, DiscoveryFinding.Status.ok), ("", 1092, .ok), ("", 1093, .warning),
+        ("", 100, DiscoveryFinding.Status.ok), ("", 819, .ok), ("", 820, .warning),
         ("[server]\ncache-entries-max=20000", 1300, .ok),
         ("[server]\ncache-entries-max=200", 60, .warning),
     ])
@@ -59,6 +59,13 @@ import Testing
     ) {
         let limits = Self.findings(text, advertisements: advertisements).first { $0.code == AvahiFindings.limitsCode }
         #expect(limits?.status == status)
+    }
+
+    @Test func `the embedded stack's cache holds every instance in a browse`() {
+        let limits = Self.findings("", backend: .embedded, advertisements: DiscoveryLimits.hints)
+            .first { $0.code == AvahiFindings.limitsCode }
+        #expect(limits?.status == .ok)
+        #expect(limits?.what.contains("about 5120 ") == true)
     }
 
     @Test func `an interface with more addresses than one advertisement takes is reported`() {

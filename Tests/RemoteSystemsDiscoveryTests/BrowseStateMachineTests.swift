@@ -200,7 +200,7 @@ import Testing
         _ = machine.seen(serviceInstance("a"))
         _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"))
         machine.lost(now: start)
-        machine.resumed(openResolvers: 100, now: start + .seconds(1))
+        machine.resumed(openResolvers: 100, cachedRecords: 4096, now: start + .seconds(1))
         #expect(machine.seen(serviceInstance("a")) == .resolve)
         #expect(machine.resolved(serviceInstance("a"), found("10.0.0.1")) == .nothing)
         #expect(machine.tick(now: start + .seconds(1) + Machine.grace) == [.settled])
@@ -215,7 +215,7 @@ import Testing
             _ = machine.resolved(serviceInstance(name), found("10.0.0.1"))
         }
         machine.lost(now: start)
-        machine.resumed(openResolvers: 100, now: start + .seconds(1))
+        machine.resumed(openResolvers: 100, cachedRecords: 4096, now: start + .seconds(1))
         _ = machine.seen(serviceInstance("a"))
         let end = start + .seconds(1) + Machine.grace
         #expect(machine.deadline == end)
@@ -270,9 +270,12 @@ import Testing
         #expect(machine.serviceInstances(on: 33).isEmpty)
     }
 
-    @Test func `reaching and leaving the limit of the cache are both reported`() {
+    /// Four records a service; the problem is reported at 15/16 of the cache.
+    @Test(arguments: [(4096, 960), (8192, 1920), (200, 45)])
+    func `reaching and leaving the limit of the cache are both reported`(cachedRecords: Int, services: Int) {
         var machine = machine(openResolvers: 5000, instances: 5000)
-        for number in 1..<Machine.crowdedServices {
+        machine.resumed(openResolvers: 5000, cachedRecords: cachedRecords, now: start)
+        for number in 1..<services {
             _ = machine.seen(serviceInstance("\(number)"))
             #expect(machine.crowding() == nil)
         }
@@ -281,13 +284,24 @@ import Testing
         _ = machine.seen(serviceInstance("x"))
         #expect(machine.crowding() == nil)
         var recovered: [DiscoveryEvent] = []
-        for number in 0..<Machine.crowdedServices {
+        for number in 0..<services {
             _ = machine.gone(serviceInstance("\(number)"))
             if let event = machine.crowding() { recovered.append(event) }
         }
         _ = machine.gone(serviceInstance("x"))
         #expect(machine.crowding() == nil)
         #expect(recovered == [.recovered(.cacheLimit)])
+    }
+
+    @Test func `the end of stale instances ends the trouble of a nearly full cache`() {
+        var machine = machine()
+        machine.resumed(openResolvers: 100, cachedRecords: 64, now: start)
+        for number in 0..<15 { _ = machine.seen(serviceInstance("\(number)")) }
+        #expect(machine.crowding() == .trouble(.cacheLimit))
+        machine.lost(now: start)
+        machine.resumed(openResolvers: 100, cachedRecords: 64, now: start + .seconds(1))
+        _ = machine.tick(now: start + .seconds(4))
+        #expect(machine.crowding() == .recovered(.cacheLimit))
     }
 
     // MARK: Responses to the one-shot query
@@ -363,7 +377,7 @@ import Testing
         _ = machine.enumerationCompleted(now: start)
         _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start)
         #expect(machine.deadline == nil)
-        machine.resumed(openResolvers: 100, now: start + .seconds(60))
+        machine.resumed(openResolvers: 100, cachedRecords: 4096, now: start + .seconds(60))
         #expect(machine.deadline == start + .seconds(60) + Machine.following)
     }
 

@@ -32,10 +32,6 @@ extension AvahiBrowse {
         /// The time during which a response to our own query outweighs a resolver that finds nothing. A busy host does
         /// not respond to every query.
         static let trusting: Duration = .seconds(15)
-        /// A number of services near Avahi's default cache of 4096 records for each interface and protocol. Each of our
-        /// services takes four records.
-        static let crowdedServices = 960
-        static let uncrowdedServices = 900
 
         /// The limits of a browse, which bound its memory and the load of the daemon.
         struct Limits: Sendable {
@@ -46,6 +42,12 @@ extension AvahiBrowse {
             var instances = DiscoveryLimits.hints
             /// The number of tracked instances from which on only those are added that a listener is known to follow.
             var unsorted: Int { instances - instances / 8 }
+            /// The number of records that Avahi's cache holds for each interface and protocol.
+            var cachedRecords = AvahiDaemonSettings().cacheEntries
+            /// The number of services on an interface and protocol that nearly fill the cache: 15/16 of it.
+            var crowdedServices: Int { cachedRecords / ServiceType.recordsPerService / 16 * 15 }
+            /// The number of services below which the cache is not nearly full any more.
+            var uncrowdedServices: Int { crowdedServices - crowdedServices / 16 }
         }
 
         /// What to do after a browser's report of an instance.
@@ -348,10 +350,11 @@ extension AvahiBrowse {
             staleUntil = instances.isEmpty ? nil : now + Self.retention
         }
 
-        /// Handles the start or restart of browsing, with this maximum of open resolvers.
-        mutating func resumed(openResolvers: Int, now: Instant) {
+        /// Handles the start or restart of browsing, with this maximum of open resolvers and of cached records.
+        mutating func resumed(openResolvers: Int, cachedRecords: Int, now: Instant) {
             isConnected = true
             limits.openResolvers = openResolvers
+            limits.cachedRecords = cachedRecords
             for serviceInstance in answered.keys { answered[serviceInstance] = now + Self.following }
             if staleUntil != nil { staleUntil = now + Self.grace }
         }
@@ -375,11 +378,11 @@ extension AvahiBrowse {
         var isCrowded: Bool { crowdReported }
 
         /// Returns an event if an interface has come near the limit of Avahi's cache, or if none is near it any more.
-        /// Call after ``seen(_:)`` and ``gone(_:)``.
+        /// Call after every report and after ``tick(now:)``.
         mutating func crowding() -> DiscoveryEvent? {
             for (link, count) in crowds {
-                if count >= Self.crowdedServices { crowded.insert(link) }
-                if count < Self.uncrowdedServices { crowded.remove(link) }
+                if count >= limits.crowdedServices { crowded.insert(link) }
+                if count < limits.uncrowdedServices { crowded.remove(link) }
             }
             guard crowded.isEmpty == crowdReported else { return nil }
             crowdReported.toggle()

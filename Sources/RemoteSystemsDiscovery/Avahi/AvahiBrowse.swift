@@ -66,6 +66,7 @@ final class AvahiBrowse {
                 for (serviceInstance, action) in machine.unfollowed(now: .now) { perform(action, for: serviceInstance) }
             }
             emit(machine.tick(now: .now))
+            updateCrowding()
             if churn.end != nil { countChange(0) }
         }
         setTimer()
@@ -116,9 +117,12 @@ final class AvahiBrowse {
 
     // MARK: The connection
 
-    /// Browses on exactly these interfaces, with at most this many open resolvers.
-    func browse(through connection: AvahiLink, openResolvers: Int, on interfaces: [Int32]) {
-        if self.connection == nil { machine.resumed(openResolvers: openResolvers, now: .now) }
+    /// Browses on exactly these interfaces, with at most this many open resolvers, through an Avahi that caches this
+    /// many records for each interface and protocol.
+    func browse(through connection: AvahiLink, openResolvers: Int, cachedRecords: Int, on interfaces: [Int32]) {
+        if self.connection == nil {
+            machine.resumed(openResolvers: openResolvers, cachedRecords: cachedRecords, now: .now)
+        }
         self.connection = connection
         wasConnected = true
         for interface in browsers.keys where !interfaces.contains(interface) {
@@ -283,5 +287,6 @@ final class AvahiBrowse {
         case .nothing: break
         }
         emit(machine.tick(now: .now))
+        updateCrowding()
     }
 }

@@ -98,18 +98,14 @@ package struct AvahiFindings: Sendable {
         return findings
     }
 
-    /// The number of records that each instance takes in a host's cache for an interface and protocol: PTR, SRV and
-    /// TXT.
-    private static let recordsPerInstance = 3
-
     private var limits: DiscoveryFinding {
         let why = "When Avahi's cache is full, further systems are missing without any error."
         let settings = self.settings ?? AvahiDaemonSettings()
-        let entries = self.isDaemon ? settings.cacheEntries : AvahiDaemonSettings().cacheEntries
-        let most = entries / Self.recordsPerInstance
+        let entries = self.isDaemon ? settings.cacheEntries : EmbeddedConnection.cachedRecords
+        let most = entries / ServiceType.recordsPerService
         if self.isDaemon,
             let many = self.interfaces.first(where: {
-                $0.addresses.count + Self.recordsPerInstance + 1 > settings.entriesPerGroup
+                $0.addresses.count + ServiceType.recordsPerService > settings.entriesPerGroup
             })
         {
             return DiscoveryFinding(
@@ -124,17 +120,17 @@ package struct AvahiFindings: Sendable {
         }
         let seen = "\(self.advertisements) advertisement\(self.advertisements == 1 ? "" : "s")"
         let what = "\(seen) of about \(most) that Avahi's cache holds for each interface."
-        guard self.advertisements * 5 > most * 4 else { return DiscoveryFinding(Self.limitsCode, .ok, what, why: why) }
+        // The embedded stack's cache holds more advertisements than a browse reports.
+        guard self.isDaemon, self.advertisements * 5 > most * 4 else {
+            return DiscoveryFinding(Self.limitsCode, .ok, what, why: why)
+        }
         return DiscoveryFinding(
             Self.limitsCode,
             .warning,
             what,
             why: why,
-            advice: self.isDaemon
-                ? "Raise cache-entries-max in \(AvahiDaemonSettings.path) (20000 is enough for 6 000), then 'systemctl "
-                    + "restart avahi-daemon'."
-                : "Run avahi-daemon with cache-entries-max=20000 in \(AvahiDaemonSettings.path): the embedded stack "
-                    + "keeps the default."
+            advice: "Raise cache-entries-max in \(AvahiDaemonSettings.path) (20000 is enough for 5 000), then "
+                + "'systemctl restart avahi-daemon'."
         )
     }
 }

@@ -297,6 +297,7 @@ actor AvahiSession {
         browse.browse(
             through: connection,
             openResolvers: isDaemon ? DaemonConnection.openResolvers : 4 * DiscoveryLimits.hints,
+            cachedRecords: settings.cacheEntries,
             on: scopes(usable) ?? [anyInterface]
         )
     }
@@ -370,7 +371,11 @@ actor AvahiSession {
     private var settings: AvahiDaemonSettings {
         var settings = AvahiDaemonSettings()
         let isEmbedded = selection.map { $0.backend == .embedded } ?? (options.mode == .embedded)
-        if !isEmbedded, !allowed.isLoopbackOnly { settings = .read() ?? settings }
+        if isEmbedded {
+            settings.cacheEntries = EmbeddedConnection.cachedRecords
+        } else if !allowed.isLoopbackOnly {
+            settings = .read() ?? settings
+        }
         if allowed.isLoopbackOnly { settings.usesIPv6 = false }
         return settings
     }

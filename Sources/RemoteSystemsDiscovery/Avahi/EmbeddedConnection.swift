@@ -10,8 +10,9 @@ import Logging
 /// stacks that both published the machine's addresses under different names would keep renaming each other.
 @safe
 final class EmbeddedConnection: AvahiConnection {
-    /// The number of cached records: four for each of the instances that we track, and 4096 for other services.
-    private static let cachedRecords: UInt32 = 4 * 4096 + 4096
+    /// The number of cached records for each interface and protocol: enough for the instances that a browse tracks, and
+    /// 4096 for other services.
+    static let cachedRecords = ServiceType.recordsPerService * DiscoveryLimits.hints + 4096
     /// A number of files above the descriptors that libavahi-core opens: sockets for both families, one to the kernel
     /// and one for wake-ups.
     private static let files = 16
@@ -67,7 +68,7 @@ final class EmbeddedConnection: AvahiConnection {
         unsafe configuration.use_iff_running = 1
         unsafe configuration.enable_wide_area = 0
         unsafe configuration.disallow_other_stacks = 0
-        unsafe configuration.n_cache_entries_max = Self.cachedRecords
+        unsafe configuration.n_cache_entries_max = UInt32(Self.cachedRecords)
         unsafe configuration.ratelimit_interval = 1_000_000
         unsafe configuration.ratelimit_burst = 1000
         var error = AvahiError.unknown.code

@@ -16,4 +16,8 @@ enum ServiceType {
     /// RFC 6762 §10 recommends 120 s for records with a host name and 75 minutes for others. We use 120 s for all, so
     /// that a system that crashed is forgotten after two minutes.
     static let timeToLive: UInt32 = 120
+
+    /// The number of records that one of our services takes in Avahi's cache for an interface and protocol: PTR, SRV,
+    /// TXT and an address.
+    static let recordsPerService = 4
 }
