@@ -18,17 +18,27 @@ struct BrowsedSource: Sendable {
 
 /// Handling of discovery events.
 extension SystemBrowser {
+    /// What a browse has reported and not taken back.
+    private struct Present {
+        var hints: Set<DiscoveryHint.ID> = []
+        var problems: Set<DiscoveryProblem.Code> = []
+    }
+
     /// Browses until cancelled. Restarts the browse when anonymous systems become wanted or unwanted.
     @inline(never)
     func keepBrowsing(_ source: BrowsedSource) async {
-        var seen: Set<DiscoveryHint.ID> = []
+        var present = Present()
         while !Task.isCancelled {
             let number = self.browsing.value
-            seen = await withTaskGroup(of: Set<DiscoveryHint.ID>.self) { group in
-                group.addTask { [seen] in await self.browse(source, number: number, before: seen) }
+            // A new browse reports a lasting problem again, and does not report the end of an earlier one.
+            for code in present.problems { self.take(.recovered(code), from: source) }
+            present = await withTaskGroup(of: Present.self) { group in
+                group.addTask { [hints = present.hints] in
+                    await self.browse(source, number: number, before: hints)
+                }
                 await self.browsing.becomes { $0 != number }
                 group.cancelAll()
-                return await group.next() ?? []
+                return await group.next() ?? Present()
             }
         }
     }
@@ -37,31 +47,34 @@ extension SystemBrowser {
     ///
     /// - Parameter before: the hints of the previous browse. Hints that this browse does not find again are handled as
     ///   vanished.
-    /// - Returns: the hints that are present when the browse ends.
+    /// - Returns: the hints and the problems that are present when the browse ends.
     private func browse(
         _ source: BrowsedSource,
         number: Int,
         before: Set<DiscoveryHint.ID>
-    ) async -> Set<DiscoveryHint.ID> {
-        var (seen, missing) = (before, before)
+    ) async -> Present {
+        var present = Present(hints: before)
+        var missing = before
         for await event in self.events(of: source.source) where number == self.browsing.value {
             switch event {
             case .appeared(let hint), .changed(let hint):
-                seen.insert(hint.id)
+                present.hints.insert(hint.id)
                 missing.remove(hint.id)
             case .vanished(let id):
-                seen.remove(id)
+                present.hints.remove(id)
                 missing.remove(id)
             case .settled:
                 for id in missing { self.take(.vanished(id), from: source) }
-                seen.subtract(missing)
+                present.hints.subtract(missing)
                 missing = []
-            case .trouble, .recovered:
-                break
+            case .trouble(let trouble):
+                present.problems.insert(trouble.code)
+            case .recovered(let code):
+                present.problems.remove(code)
             }
             self.take(event, from: source)
         }
-        return seen
+        return present
     }
 
     private func take(_ event: DiscoveryEvent, from browsed: BrowsedSource) {

@@ -43,6 +43,24 @@ import Testing
         }
     }
 
+    @Test func `a problem that a restarted browse does not report again is over`() async throws {
+        try await LoopbackSystem.with { loopbackSystem in
+            let watcher = loopbackSystem.watcher()
+            try await watcher.start()
+            try await until { loopbackSystem.segment.isBrowsed }
+            loopbackSystem.segment.emit(
+                .trouble(DiscoveryProblem(code: .cacheLimit, message: "m.", advice: "a.", recoversByItself: true))
+            )
+            try await until { await watcher.unlisted.errors.map(\.code) == [.discoveryHampered] }
+            // A watcher that wants other systems makes the sources browse again.
+            let other = loopbackSystem.watcher(filters: [.authorizationKind(.anonymous)])
+            try await other.start()
+            try await until { await watcher.unlisted.errors.isEmpty }
+            await other.stop()
+            await watcher.stop()
+        }
+    }
+
     private struct WeakAccount: Sendable {
         weak var account: AccountContext?
     }
