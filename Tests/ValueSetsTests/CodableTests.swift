@@ -123,6 +123,44 @@ import ValueSets
         #expect(derived.derived == 2 && derived.base == 1)
     }
 
+    private enum Keys: CodingKey { case deep, list, value }
+    private enum DeepKeys: CodingKey { case one, two }
+
+    @Test func `a nested container that is requested again keeps its content`() throws {
+        struct Twice: Encodable {
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.container(keyedBy: Keys.self)
+                for (key, number) in [(DeepKeys.one, 1), (.two, 2)] {
+                    var deep = container.nestedContainer(keyedBy: DeepKeys.self, forKey: .deep)
+                    try deep.encode(number, forKey: key)
+                    var list = container.nestedUnkeyedContainer(forKey: .list)
+                    try list.encode(number)
+                }
+            }
+        }
+        let set = try ValueSetEncoder().encode(Twice())
+        #expect(set == ["deep": ["one": 1, "two": 2], "list": [1, 2]])
+    }
+
+    @Test func `the last value or container for a key counts`() throws {
+        struct Several: Encodable {
+            func encode(to encoder: any Encoder) throws {
+                var container = encoder.container(keyedBy: Keys.self)
+                _ = container.superEncoder()
+                try container.encode(1, forKey: .value)
+                try container.encode(2, forKey: .value)
+                var list = container.nestedUnkeyedContainer(forKey: .list)
+                try list.encode(1)
+                try container.encode("none", forKey: .list)
+                try container.encode("none", forKey: .deep)
+                var deep = container.nestedContainer(keyedBy: DeepKeys.self, forKey: .deep)
+                try deep.encode(1, forKey: .one)
+            }
+        }
+        let set = try ValueSetEncoder().encode(Several())
+        #expect(set == ["value": 2, "list": "none", "deep": ["one": 1]])
+    }
+
     @Test func `a number that does not fit is refused with its coding path`() {
         struct Outer: Decodable { var list: [[String: Int8]] }
         let error = #expect(throws: DecodingError.self) {

@@ -13,8 +13,9 @@ final class EncodedNode {
     private var single = Value.null
     private var entries: [ValueSet.Entry] = []
     private var values: [Value] = []
-    /// The containers that may still be written to, by key or by index.
-    private var nestedByKey: [(key: String, node: EncodedNode)] = []
+    /// The containers that may still be written to, with the positions of their values. By key, which is a `Value`
+    /// because it is compared as bytes, or by index.
+    private var nestedByKey: [Value: (position: Int, node: EncodedNode)] = [:]
     private var nestedByIndex: [(index: Int, node: EncodedNode)] = []
 
     var count: Int { values.count }
@@ -26,9 +27,12 @@ final class EncodedNode {
         case .single:
             return single
         case .keyed:
-            for (key, node) in nestedByKey {
-                if let value = node.finish() { entries.append(ValueSet.Entry(key: key, value: value)) }
+            var empty: [Int] = []
+            for (position, node) in nestedByKey.values {
+                if let value = node.finish() { entries[position].value = value } else { empty.append(position) }
             }
+            for position in empty.sorted(by: >) { entries.remove(at: position) }
+            // The last value for a key counts, as in Foundation's encoders.
             return .dictionary(ValueSet(unsorted: entries))
         case .unkeyed:
             for (index, node) in nestedByIndex {
@@ -52,9 +56,12 @@ final class EncodedNode {
         entries.append(ValueSet.Entry(key: key, value: value))
     }
 
+    /// Returns the container for a key: the same one each time, as Foundation's encoders do.
     func addNode(forKey key: String) -> EncodedNode {
+        if let present = nestedByKey[.string(key)] { return present.node }
         let node = EncodedNode()
-        nestedByKey.append((key, node))
+        nestedByKey[.string(key)] = (entries.count, node)
+        add(.null, forKey: key)
         return node
     }
 
