@@ -85,6 +85,56 @@ import Testing
         }
     }
 
+    @Test func `a system that still finishes a request cannot appear again`() async throws {
+        try await DiscoveryStage.with { stage in
+            let slow = AppService("slow") { _ in
+                try await stage.clock.sleep(for: .seconds(2))
+                return [:]
+            }
+            let box = try stage.system("Box", services: [slow])
+            try await stage.appears(box)
+            let client = try await stage.connect(to: box, service: "slow")
+            async let response = client.send([:], timeout: .seconds(5))
+            try await stage.settle()
+            try await stage.vanishes(box)
+            let early = await #expect(throws: StageError.self) { try await stage.appears(box) }
+            #expect(early?.message.contains("Box cannot appear") == true)
+            try await stage.advance(by: .seconds(5))
+            _ = try await response
+            try await stage.appears(box)
+            let port = try await box.port()
+            #expect(port > 0)
+        }
+    }
+
+    @Test func `a system whose host ends with an error does not appear`() async throws {
+        try await DiscoveryStage.with { stage in
+            let box = try stage.system("Box", services: [Self.echo, Self.echo])
+            let error = await #expect(throws: StageError.self) { try await stage.appears(box) }
+            #expect(error?.message.contains("Box has ended") == true)
+        }
+    }
+
+    @Test func `a system with attributes beyond their limits cannot be created`() async throws {
+        try await DiscoveryStage.with { stage in
+            let error = #expect(throws: RemoteSystemError.self) {
+                try stage.system("Box", attributes: ["": "a name without a letter"])
+            }
+            #expect(error?.code == .misuse)
+        }
+    }
+
+    @Test func `an application that the system does not have cannot change`() async throws {
+        try await DiscoveryStage.with { stage in
+            let box = try stage.system("Box")
+            try await stage.appears(box)
+            let error = await #expect(throws: StageError.self) {
+                try await stage.changes(box, application: "test.other", attributes: [:])
+            }
+            #expect(error?.message.contains("Box has no such application") == true)
+        }
+    }
+
     @Test func `a system that is absent when it is to vanish fails the test that advances the clock`()
         async throws
     {

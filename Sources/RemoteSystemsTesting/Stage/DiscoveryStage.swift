@@ -42,7 +42,7 @@ public final class DiscoveryStage: Sendable {
     private let here: MemorySite
     private let lastSystem = Mutex(0)
     private let systems = Mutex<[StagedSystem]>([])
-    /// The errors of delayed steps of the script.
+    /// The errors of delayed steps of the script, and those with which hosts have ended.
     private let failures = Mutex<[StageError]>([])
 
     /// Creates an empty stage. Call ``stop()`` at the end, or use ``with(patience:_:)``.
@@ -216,7 +216,8 @@ public final class DiscoveryStage: Sendable {
     ///   - attributes: The application's attributes. Defaults to none.
     ///   - services: The application's services. Defaults to none.
     /// - Throws: `RemoteSystemError` with the code `invalidArgument` if the application id, the name of a service or
-    ///   another value of a service is not valid; the error of creating the system's keys.
+    ///   another value of a service is not valid; with the code `misuse` if the attributes exceed their limits; the
+    ///   error of creating the system's keys.
     public func system(
         _ displayName: String,
         kind: RemoteSystemKind = .desktop,
@@ -242,7 +243,8 @@ public final class DiscoveryStage: Sendable {
     ///   - applications: The applications that run on it.
     /// - Throws: `RemoteSystemError` with the code `applicationAlreadyRunning` if two applications have the same id and
     ///   do not both set ``StagedApplication/allowsSeveralProcesses``; with the code `invalidArgument` if an id, the
-    ///   name of a service or another value of a service is not valid; the error of creating the system's keys.
+    ///   name of a service or another value of a service is not valid; with the code `misuse` if attributes exceed
+    ///   their limits; the error of creating the system's keys.
     public func system(
         _ displayName: String,
         kind: RemoteSystemKind = .desktop,
@@ -278,7 +280,8 @@ public final class DiscoveryStage: Sendable {
             site: site,
             configurations: applications.map {
                 self.makeConfiguration($0.id, at: site, facts: facts, account: account) { identity }
-            }
+            },
+            onFailure: { [weak self] error in self?.failures.withLock { $0.append(error) } }
         )
         self.systems.withLock { $0.append(system) }
         return system
@@ -292,12 +295,14 @@ public final class DiscoveryStage: Sendable {
     ///   - system: The system.
     ///   - delay: The time until the system appears. By the stage's clock. Defaults to 0. Valid range: 0–10 years. With
     ///     a delay, the system appears during the call of ``advance(by:)`` that moves the clock to this time.
-    /// - Throws: ``StageError`` if the delay is out of range, if the work on the stage does not end within
-    ///   ``patience``, or if an earlier delayed step has failed.
+    /// - Throws: ``StageError`` if the system still finishes requests after an orderly departure, or if one of its
+    ///   hosts ends with an error, for example because two services have the same name. With a delay,
+    ///   ``advance(by:)`` throws these errors. Also if the delay is out of range, if the work on the stage does not end
+    ///   within ``patience``, or if an earlier delayed step has failed.
     public func appears(_ system: StagedSystem, after delay: Duration = .zero) async throws(StageError) {
-        try await self.perform(after: delay) { [discovery = self.discovery] in
+        try await self.perform(after: delay) { [discovery = self.discovery] () async throws(StageError) in
             discovery.hear(address: system.site.address, isGone: system.site.isCrashed)
-            system.start()
+            try system.start()
         }
     }
 
@@ -308,15 +313,18 @@ public final class DiscoveryStage: Sendable {
     ///   - application: The application id. Defaults to `nil`: the system's first application.
     ///   - attributes: The new attributes.
     ///   - delay: The time until the change. By the stage's clock. Defaults to 0. Valid range: 0–10 years.
-    /// - Throws: ``StageError`` if the attributes are not valid, if the delay is out of range, if the work on the stage
-    ///   does not end within ``patience``, or if an earlier delayed step has failed.
+    /// - Throws: ``StageError`` if the system has no such application, if the attributes are not valid, if the delay is
+    ///   out of range, if the work on the stage does not end within ``patience``, or if an earlier delayed step has
+    ///   failed.
     public func changes(
         _ system: StagedSystem,
         application: String? = nil,
         attributes: [String: String],
         after delay: Duration = .zero
     ) async throws(StageError) {
-        guard let application = application ?? system.applications.first?.id else { return }
+        guard let application = application ?? system.applications.first?.id,
+            system.applications.contains(where: { $0.id == application })
+        else { throw StageError("\(system.displayName) has no such application.") }
         do {
             try RemoteSystemHost.check(attributes: attributes)
         } catch {
@@ -412,7 +420,7 @@ public final class DiscoveryStage: Sendable {
     ///
     /// - Parameter duration: The duration to move by. Valid range: 0–10 years.
     /// - Throws: ``StageError`` if the duration is out of range, if the work at one moment does not end within
-    ///   ``patience``, or if a delayed step of the test has failed.
+    ///   ``patience``, if a delayed step of the test has failed, or if a system's host has ended with an error.
     public func advance(by duration: Duration) async throws(StageError) {
         try await self.clock.advance(by: duration)
         try self.throwFailure()
@@ -420,8 +428,8 @@ public final class DiscoveryStage: Sendable {
 
     /// Waits until nothing is left to do on the stage at this moment. Does not move the stage's clock.
     ///
-    /// - Throws: ``StageError`` if the work does not end within ``patience``, or if a delayed step of the test has
-    ///   failed.
+    /// - Throws: ``StageError`` if the work does not end within ``patience``, if a delayed step of the test has failed,
+    ///   or if a system's host has ended with an error.
     public func settle() async throws(StageError) {
         try await self.clock.settle()
         try self.throwFailure()

@@ -103,6 +103,7 @@ public struct StagedApplication: Sendable {
         for application in applications {
             try ArgumentCheck.check(name: application.id, "The application id")
             for service in application.services { try service.validate() }
+            try RemoteSystemHost.check(attributes: application.attributes)
             do {
                 claimed.append(try claims.claim(application.id, isShared: application.allowsSeveralProcesses))
             } catch let taken as ApplicationIsTaken {

@@ -22,7 +22,7 @@ public final class StagedSystem: Sendable {
     private struct State {
         var hosts: [String: RemoteSystemHost] = [:]
         var activityHosts: [String: UserActivityHost] = [:]
-        var tasks: [Task<Void, any Error>] = []
+        var tasks: [Task<Void, Never>] = []
         var attributes: [String: [String: String]] = [:]
     }
 
@@ -40,6 +40,7 @@ public final class StagedSystem: Sendable {
     let site: MemorySite
     /// The configuration of each of its applications, in the same order.
     private let configurations: [RemoteSystemsConfiguration]
+    private let onFailure: @Sendable (StageError) -> Void
     private let state: Mutex<State>
 
     init(
@@ -48,7 +49,8 @@ public final class StagedSystem: Sendable {
         id: SystemID,
         applications: [StagedApplication],
         site: MemorySite,
-        configurations: [RemoteSystemsConfiguration]
+        configurations: [RemoteSystemsConfiguration],
+        onFailure: @escaping @Sendable (StageError) -> Void
     ) {
         self.displayName = displayName
         self.kind = kind
@@ -56,6 +58,7 @@ public final class StagedSystem: Sendable {
         self.applications = applications
         self.site = site
         self.configurations = configurations
+        self.onFailure = onFailure
         let attributes = applications.map { ($0.id, $0.attributes) }
         self.state = Mutex(State(attributes: Dictionary(attributes) { first, _ in first }))
     }
@@ -63,7 +66,10 @@ public final class StagedSystem: Sendable {
     // MARK: Called by the stage
 
     /// Starts the system's hosts unless they run, and makes the system reachable again.
-    func start() {
+    ///
+    /// - Throws: ``StageError`` if hosts of an earlier appearance still finish requests.
+    func start() throws(StageError) {
+        if !self.isThere { try self.checkClaims() }
         self.site.revive()
         self.state.withLock { state in
             guard state.tasks.isEmpty else { return }
@@ -80,7 +86,7 @@ public final class StagedSystem: Sendable {
                 if let daemon = application.daemon {
                     let (feature, run) = daemon.start(configuration)
                     options.features.append(feature)
-                    state.tasks.append(Task(executorPreference: self.site.loop) { try await run() })
+                    state.tasks.append(self.task(of: application, run))
                 }
                 let host: RemoteSystemHost
                 let run: @Sendable () async throws -> Void
@@ -95,7 +101,35 @@ public final class StagedSystem: Sendable {
                     run = { try await plain.run(isStaged: true) }
                 }
                 state.hosts[application.id] = host
-                state.tasks.append(Task(executorPreference: self.site.loop) { try await run() })
+                state.tasks.append(self.task(of: application, run))
+            }
+        }
+    }
+
+    private func checkClaims() throws(StageError) {
+        for application in self.applications {
+            do {
+                _ = try self.site.applicationClaims.claim(application.id, isShared: application.allowsSeveralProcesses)
+            } catch {
+                throw StageError(
+                    "\(self.displayName) cannot appear: its host of \(application.id) still finishes requests from "
+                        + "before it vanished. Move the clock first (advance(by:))."
+                )
+            }
+        }
+    }
+
+    /// Runs a part of an application until the system leaves. An earlier end with an error fails the test.
+    private func task(
+        of application: StagedApplication,
+        _ run: @escaping @Sendable () async throws -> Void
+    ) -> Task<Void, Never> {
+        Task(executorPreference: self.site.loop) { [displayName, onFailure] in
+            do {
+                try await run()
+            } catch {
+                guard !Task.isCancelled else { return }
+                onFailure(StageError("The host of \(application.id) on \(displayName) has ended: \(error)"))
             }
         }
     }
