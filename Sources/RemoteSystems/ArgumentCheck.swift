@@ -109,7 +109,8 @@ extension RemoteSystemsConfiguration {
     /// Every API that takes a configuration performs this check first. Call it to detect errors earlier.
     ///
     /// - Throws: ``RemoteSystemError`` with ``RemoteSystemError/Code/invalidArgument`` when a number is outside its
-    ///   range, or when the application id or the system's display name is not valid.
+    ///   range, when the application id or the system's display name is not valid, or when the list of network
+    ///   interfaces is empty.
     public func validate() throws(RemoteSystemError) {
         try ArgumentCheck.check(name: self.applicationID, "The application id")
         try ArgumentCheck.check(text: self.systemDisplayName, "RemoteSystemsConfiguration.systemDisplayName")
@@ -119,6 +120,11 @@ extension RemoteSystemsConfiguration {
                 RemoteSystemsConfiguration.stateDirectory is "\(stateDirectory)". Give an absolute path: a relative \
                 path means another directory, and so another identity, in every working directory.
                 """
+            )
+        }
+        guard self.network.kind != .interfaces([]) else {
+            throw .invalidArgument(
+                "RemoteSystemsConfiguration.network lists no interface. Name at least one, or use .all or .loopback."
             )
         }
         let hour = Duration.seconds(3600)

@@ -31,7 +31,7 @@ public struct RemoteSystemsConfiguration: Sendable {
         /// the time. An interface that appears later, or reappears, is used within about a second. Requires Linux 5.7,
         /// or the right to use raw sockets.
         ///
-        /// - Parameter names: names of network interfaces, as `ip link` lists them.
+        /// - Parameter names: names of network interfaces, as `ip link` lists them. Valid count: 1 or more.
         public static func interfaces(_ names: [String]) -> Network { Network(kind: .interfaces(names)) }
     }
 

@@ -38,6 +38,7 @@ import Testing
             "systemDisplayName has 1025 bytes", "1 to 1024",
             { $0.systemDisplayName = String(repeating: "x", count: 1025) }
         ),
+        ("network lists no interface", "at least one", { $0.network = .interfaces([]) }),
         ("stateDirectory is \"\"", "absolute path", { $0.stateDirectory = "" }),
         ("stateDirectory is \"rel/dir\"", "absolute path", { $0.stateDirectory = "rel/dir" }),
         ("The application id \"\" is not valid", "1 to 256 bytes", { $0.applicationID = "" }),

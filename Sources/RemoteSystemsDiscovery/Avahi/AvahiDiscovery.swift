@@ -40,7 +40,8 @@ public struct AvahiDiscovery: DiscoverySource {
         /// The embedded stack sends nothing on other interfaces. A daemon uses its own set of interfaces for its own
         /// purposes, but browses and advertises for this source only on these.
         ///
-        /// - Parameter names: Names of network interfaces, such as `eth0`.
+        /// - Parameter names: Names of network interfaces, such as `eth0`. With an empty list, nothing is found or
+        ///   advertised.
         public static func only(_ names: [String]) -> Interfaces { Interfaces(names: names) }
 
         func contains(_ name: String) -> Bool { names?.contains(name) ?? true }

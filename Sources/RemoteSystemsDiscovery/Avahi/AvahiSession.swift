@@ -391,9 +391,10 @@ actor AvahiSession {
     }
 
     /// The interfaces that must be named to Avahi one by one; nil if Avahi may use all its own. The embedded stack uses
-    /// only the allowed interfaces; a daemon must be given each.
+    /// only the allowed interfaces, or all if the list of them is empty; a daemon must be given each.
     private func scopes(_ usable: [NetworkInterface]) -> [Int32]? {
-        allowed.names != nil && selection?.backend == .daemon ? usable.map(\.index) : nil
+        guard let names = allowed.names, names.isEmpty || selection?.backend == .daemon else { return nil }
+        return usable.map(\.index)
     }
 
     // MARK: Problems
