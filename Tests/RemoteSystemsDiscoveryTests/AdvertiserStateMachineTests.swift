@@ -72,8 +72,17 @@ import Testing
         #expect(machine.host == "abcdefgh")
         #expect(machine.collided(newHost: "zyxwvuts") == .milliseconds(400))
         #expect(machine.instance == "i-zyxwvu")
-        #expect(machine.established() == [.nameCollision, .nameCollision])
+        #expect(machine.established() == [.nameCollision])
         #expect(machine.established().isEmpty)
+    }
+
+    @Test func `the problems of an advertisement last until it is published`() {
+        var machine = machine()
+        _ = machine.refused()
+        _ = machine.collided(newHost: "abcdefgh")
+        #expect(machine.troubles == [.advertiseRefused, .nameCollision])
+        _ = machine.established()
+        #expect(machine.troubles.isEmpty)
     }
 
     @Test func `an advertisement is in effect while the service is published on any interface (X-38)`() {

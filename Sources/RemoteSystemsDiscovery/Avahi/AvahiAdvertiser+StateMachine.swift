@@ -14,7 +14,8 @@ extension AvahiAdvertiser {
         private(set) var host: String
         private var collisions = 0
         private var backoff = Backoff(first: .milliseconds(200), longest: .seconds(30))
-        private var troubles: [DiscoveryProblem.Code] = []
+        /// The codes of the problems that are not over.
+        private(set) var troubles: Set<DiscoveryProblem.Code> = []
         /// The publications of the service itself that Avahi has established.
         private var inEffect: Set<Publication> = []
 
@@ -56,7 +57,7 @@ extension AvahiAdvertiser {
 
         /// Resets the problems after Avahi has published the advertisement. Returns the codes of the problems that are
         /// over.
-        mutating func established() -> [DiscoveryProblem.Code] {
+        mutating func established() -> Set<DiscoveryProblem.Code> {
             defer { troubles = [] }
             return troubles
         }
@@ -98,13 +99,13 @@ extension AvahiAdvertiser {
             var stem = advertisement.instance
             while stem.utf8.count + suffix.utf8.count > 63 { stem.removeLast() }
             instance = stem + suffix
-            troubles.append(.nameCollision)
+            troubles.insert(.nameCollision)
             return backoff.next()
         }
 
         /// Records that Avahi refused to publish. Returns the delay before the next attempt.
         mutating func refused() -> Duration {
-            troubles.append(.advertiseRefused)
+            troubles.insert(.advertiseRefused)
             return backoff.next()
         }
     }

@@ -37,6 +37,9 @@ final class AvahiAdvertiser {
         }
     }
 
+    /// The codes of the reported problems that are not over.
+    var troubles: Set<DiscoveryProblem.Code> { machine.troubles }
+
     /// Publishes on these interfaces. The service's own records are published once for each of `scopes`, where `nil`
     /// means all interfaces.
     func publish(through connection: AvahiLink, on interfaces: [NetworkInterface], scopes: [Int32?]) {

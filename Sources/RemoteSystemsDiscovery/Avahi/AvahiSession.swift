@@ -131,6 +131,8 @@ actor AvahiSession {
         guard let advertiser = advertisers.removeValue(forKey: id) else { return }
         let worker = isReady ? connection?.worker : nil
         advertiser.disconnect()
+        let lasting = Set(advertisers.values.flatMap(\.troubles))
+        for code in advertiser.troubles.subtracting(lasting) { end(code) }
         stopIfIdle()
         if let worker { await withdrawn(by: worker) }
     }
