@@ -96,6 +96,53 @@ import Testing
         }
     }
 
+    @Test func `a damaged message leaves a delayed one before it intact`() async throws {
+        let count = Mutex(0)
+        let counting = AppService("test.counting") { _ in
+            count.withLock { $0 += 1 }
+            return [:]
+        }
+        try await DiscoveryStage.withConnectedPair(counting) { pair in
+            // The first request arrives some time before the second one.
+            pair.link.limit(bytesPerSecond: 1000)
+            pair.link.delay(.request(1), by: .seconds(1))
+            pair.link.corrupt(.request(2))
+            async let first = pair.client.send([:], timeout: .seconds(10))
+            async let second = pair.client.send([:], timeout: .seconds(10))
+            try await pair.stage.settle()
+            try await pair.stage.advance(by: .seconds(10))
+            _ = try await (first, second)
+            #expect(count.withLock { $0 } == 1)
+        }
+    }
+
+    @Test func `a cut at a message waits for a delayed one before it`() async throws {
+        try await DiscoveryStage.withConnectedPair(Self.echo) { pair in
+            pair.link.delay(.request(1), by: .seconds(1))
+            pair.link.cut(at: .request(2))
+            let lost = Lost()
+            async let first: Void = lost.send(pair)
+            async let second: Void = lost.send(pair)
+            try await pair.stage.settle()
+            try await pair.stage.advance(by: .milliseconds(999))
+            #expect(lost.count == 0)
+            try await pair.stage.advance(by: .milliseconds(1))
+            #expect(lost.count > 0)
+            _ = try await (first, second)
+        }
+    }
+
+    /// The number of requests that ended with the connection.
+    private final class Lost: Sendable {
+        private let all = Mutex(0)
+        var count: Int { self.all.withLock { $0 } }
+
+        func send(_ pair: ConnectedPair) async throws {
+            let response = try await pair.client.send([:], timeout: .seconds(10))
+            if response.error?.code == .connectionLost { self.all.withLock { $0 += 1 } }
+        }
+    }
+
     /// The requests whose responses have arrived.
     private final class Arrived: Sendable {
         private let all = Mutex<Set<Int64>>([])

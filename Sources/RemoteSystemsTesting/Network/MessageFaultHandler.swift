@@ -31,8 +31,9 @@ final class MessageFaultHandler: ChannelOutboundHandler {
     private let sites: (from: MemorySite, to: MemorySite)
     private var buffer = ByteBuffer()
     private var isTransparent = false
-    /// A delayed frame and the frames after it. Frames that are written meanwhile wait, too.
-    private var delayed: [ByteBuffer]?
+    /// A delayed frame and the frames after it, with the faults to apply when they are sent. Frames that are written
+    /// meanwhile wait, too.
+    private var delayed: [(bytes: ByteBuffer, fault: MessageFaults.Fault?)]?
 
     private init(_ conversation: Conversation, _ wire: Wire, _ channel: MemoryChannel, from: MemorySite, to: MemorySite)
     {
@@ -67,7 +68,7 @@ final class MessageFaultHandler: ChannelOutboundHandler {
         self.buffer.writeBuffer(&bytes)
         while !self.isTransparent, let frame = self.nextFrame() { self.pass(frame, context) }
         if self.isTransparent, self.buffer.readableBytes > 0 {
-            self.send(self.buffer, context)
+            self.send(self.buffer, nil, context)
             self.buffer = ByteBuffer()
         }
         promise?.succeed(())
@@ -88,23 +89,9 @@ final class MessageFaultHandler: ChannelOutboundHandler {
         content.moveReaderIndex(forwardBy: 4)
         guard let frame = try? Frame(content) else {
             self.isTransparent = true
-            return self.send(bytes, context)
+            return self.send(bytes, nil, context)
         }
-        guard let message = self.message(frame), let fault = self.fault(of: message) else {
-            return self.send(bytes, context)
-        }
-        switch fault {
-        case .drop: break
-        case .delay(let time): self.delay(bytes, by: time, context)
-        case .corrupt:
-            context.flush()
-            self.channel.corruptNextWrite()
-            self.send(bytes, context)
-            context.flush()
-        case .cut:
-            context.flush()
-            self.wire.cut()
-        }
+        self.send(bytes, self.message(frame).flatMap { self.fault(of: $0) }, context)
     }
 
     private func message(_ frame: Frame) -> StagedMessage? {
@@ -135,27 +122,40 @@ final class MessageFaultHandler: ChannelOutboundHandler {
         return self.sites.to.fault(of: arriving)
     }
 
-    private func send(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
+    /// Sends bytes with a fault, or queues them behind a delayed frame.
+    private func send(_ bytes: ByteBuffer, _ fault: MessageFaults.Fault?, _ context: ChannelHandlerContext) {
         guard self.delayed == nil else {
-            self.delayed?.append(bytes)
+            // The frame waits in any case, so its own delay is not added.
+            if case .delay = fault { self.delayed?.append((bytes, nil)) } else { self.delayed?.append((bytes, fault)) }
             return
         }
-        context.write(self.wrapOutboundOut(bytes), promise: nil)
+        switch fault {
+        case nil:
+            context.write(self.wrapOutboundOut(bytes), promise: nil)
+        case .drop:
+            break
+        case .delay(let time):
+            self.delay(bytes, by: time, context)
+        case .corrupt:
+            context.flush()
+            self.channel.corruptNextWrite()
+            context.write(self.wrapOutboundOut(bytes), promise: nil)
+            context.flush()
+        case .cut:
+            context.flush()
+            self.wire.cut()
+        }
     }
 
     private func delay(_ bytes: ByteBuffer, by time: Duration, _ context: ChannelHandlerContext) {
-        guard self.delayed == nil else {
-            self.delayed?.append(bytes)
-            return
-        }
-        self.delayed = [bytes]
+        self.delayed = [(bytes, nil)]
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         self.sites.from.loop.scheduleTask(in: TimeAmount(time), what: "a delayed message") {
             let (handler, context) = bound.value
             let delayed = handler.delayed ?? []
             handler.delayed = nil
             guard context.channel.isActive else { return }
-            for bytes in delayed { handler.send(bytes, context) }
+            for (bytes, fault) in delayed { handler.send(bytes, fault, context) }
             context.flush()
         }
     }
