@@ -197,20 +197,24 @@ struct LinkedAccounts {
         return codes
     }
 
-    /// The keys of what our host publishes as `trust` to a system that itself publishes this list of links.
+    /// The keys of what our host publishes as `trust` to a system that itself publishes these lists. Returns when each
+    /// side has the other's list of revoked systems, so our account must have one.
     func trustRecords(
         _ security: TransportSecurity,
         at host: RemoteSystemHost,
-        publishing list: LinkList
+        publishing list: LinkList,
+        _ revocations: RevocationList
     ) async throws -> [String] {
         let publisher = StatePublisher()
         let topic = try publisher.open(TrustTopic.schema, for: TopicAudience(view: { _ in .account }))
-        try topic.replace(by: TrustTopic.records(of: TrustedAccount(roots: security.trust.own.roots), links: list))
+        defer { topic.close() }
+        let account = TrustedAccount(roots: security.trust.own.roots, revocations: revocations)
+        try topic.replace(by: TrustTopic.records(of: account, links: list))
         let connection = try await self.connect(security, to: host, Presence.service, publishing: publisher)
         let subscriber = StateSubscriber(TrustTopic.schema)
         let following = Task { _ = try? await subscriber.follow(over: connection) { _ in } }
-        try await until { publisher.subscriptions > 0 }
-        try await Task.sleep(for: .milliseconds(500))
+        try await until { subscriber.records.keys.contains { "\($0)".hasPrefix("list/") } }
+        try await until { (try? self.ourStore.links().links.first?.revocations) == revocations }
         following.cancel()
         await connection.close()
         return subscriber.records.keys.map { "\($0)" }
