@@ -57,14 +57,21 @@ struct Desktop {
     func recorder(_ id: String) -> String { "\"\(self.probe)\" record \"\(self.directory)/\(id).record\"" }
 
     /// Sets the entries that open URIs of a scheme, the default one first.
-    func associate(_ scheme: String, _ ids: String...) throws {
+    func associate(_ scheme: String, _ ids: String...) throws { try self.associate([scheme], ids) }
+
+    /// Sets the entries that open URIs of these schemes, the default one first. Those of other schemes are removed.
+    func associate(_ schemes: [String], _ ids: [String]) throws {
         let list = ids.map { "\($0).desktop" }
+        let added = list.joined(separator: ";") + ";"
+        func lines(_ value: String) -> String {
+            schemes.map { "x-scheme-handler/\($0)=\(value)" }.joined(separator: "\n")
+        }
         try self.write(
             """
             [Default Applications]
-            x-scheme-handler/\(scheme)=\(list.first ?? "")
+            \(lines(list.first ?? ""))
             [Added Associations]
-            x-scheme-handler/\(scheme)=\(list.joined(separator: ";"));
+            \(lines(added))
 
             """,
             to: "config/mimeapps.list"

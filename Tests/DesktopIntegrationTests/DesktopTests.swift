@@ -176,9 +176,9 @@ extension DesktopTests {
         {
             try await Desktop.with { desktop in
                 try desktop.install("any")
-                try desktop.associate(String(uri.prefix { $0 != ":" }), "any")
+                try desktop.associate([String(uri.prefix { $0 != ":" }), "https"], ["any"])
                 try await desktop.duringHandshake(["DISPLAY": ":99"]) { opening in
-                    let result = try await opening.launch(uri, fallback: uri)
+                    let result = try await opening.launch(uri, fallback: "https://example.com/")
                     #expect(result.status == .deniedByRemoteSystem)
                     #expect(result.error?.side == .remote)
                     #expect(desktop.record("any") == nil)
