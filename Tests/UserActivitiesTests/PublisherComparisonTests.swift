@@ -193,13 +193,11 @@ import ValueSets
         #expect(page.isMet && page.message.contains("browser"))
     }
 
-    @Test func `a watcher counts a damaged manifest, which no application lists, as a signed one (H-06, H-97)`()
-        async throws
-    {
+    @Test func `a watcher asks its caller whether the system has signed manifests`() async throws {
         try await DiscoveryStage.with { stage in
-            for isDamaged in [false, true] {
-                let watcher = UserActivityWatcher(stage.configuration) { isDamaged }
-                #expect(watcher.hasSignedManifests == isDamaged)
+            for isSigned in [false, true] {
+                let watcher = UserActivityWatcher(stage.configuration) { isSigned }
+                #expect(watcher.hasSignedManifests == isSigned)
             }
         }
     }
