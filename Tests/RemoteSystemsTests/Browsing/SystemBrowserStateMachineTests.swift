@@ -109,13 +109,18 @@ import Testing
         }
     }
 
-    @Test func `two systems of one name are two systems (R-15)`() throws {
+    @Test func `two systems of one name are added, updated and removed apart (R-15)`() throws {
         var machine = try Self.machine()
-        for (instance, system) in [("a", Self.speaker), ("b", Self.television)] {
+        for (instance, system, application) in [("a", Self.speaker, "one"), ("b", Self.television, "two")] {
             _ = machine.seen(instance, endpoints: [Self.endpoint], by: .proximal)
             _ = machine.connected(instance, to: try #require(system))
-            #expect(machine.described(instance, Self.description("TV")).texts == ["added TV [com.example.player]"])
+            let added = machine.described(instance, Self.description("TV", application: application)).texts
+            #expect(added == ["added TV [\(application)]"])
         }
+        let updated = machine.described("a", Self.description("TV", application: "three")).texts
+        #expect(updated == ["updated TV [three]"])
+        #expect(machine.lost("b", orderly: true, now: Self.start).texts == ["removed TV [two]"])
+        #expect(machine.lost("a", orderly: true, now: Self.start).texts == ["removed TV [three]"])
     }
 
     @Test func `a second process of a system updates it, and its end removes only its application`() throws {
