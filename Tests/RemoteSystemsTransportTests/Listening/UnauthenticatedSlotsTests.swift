@@ -99,21 +99,25 @@ import Testing
         #expect(slots.enter(Self.peer(2000), at: Self.at(99)) == .refused)
     }
 
-    @Test func `a peer that has its share replaces none of a peer that has less`() {
+    @Test func `a peer that has its share replaces none of a peer that has less`() throws {
         var slots = UnauthenticatedSlots()
-        guard case .entered(let other) = slots.enter(Self.peer(2), at: Self.start) else { return }
+        let first = slots.enter(Self.peer(2), at: Self.start)
+        let other = try #require(Self.entered(first))
         var ids: [UnauthenticatedSlots.ID] = []
         for _ in 1..<UnauthenticatedSlots.maxConnections {
             if case .entered(let id) = slots.enter(Self.peer(1), at: Self.start) { ids.append(id) }
         }
+        #expect(ids.count == UnauthenticatedSlots.maxConnections - 1)
         // The other peer's connection is the oldest one.
         for round in 1...10 {
-            for _ in 0..<UnauthenticatedSlots.maxConnections {
-                let replaced = Self.replaced(slots.enter(Self.peer(1), at: Self.at(100 * round)))
+            for _ in ids {
+                let entry = slots.enter(Self.peer(1), at: Self.at(100 * round))
+                let replaced = try #require(Self.replaced(entry))
                 #expect(replaced != other)
             }
+            // Only the other peer's connection is beyond its guaranteed time.
+            #expect(slots.enter(Self.peer(1), at: Self.at(100 * round)) == .refused)
         }
-        #expect(ids.count == UnauthenticatedSlots.maxConnections - 1)
     }
 
     // MARK: Known peers
