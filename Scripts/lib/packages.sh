@@ -109,7 +109,7 @@ require_test_python() {
     local requirements=$ROOT/Scripts/lib/test-requirements.txt venv=$ROOT/.venv
     if [[ -n ${REMOTE_SYSTEMS_TEST_PYTHON:-} ]]; then
         has_test_modules "$REMOTE_SYSTEMS_TEST_PYTHON" || die "$EX_UNAVAILABLE" \
-            "REMOTE_SYSTEMS_TEST_PYTHON is $REMOTE_SYSTEMS_TEST_PYTHON, which lacks cbor2, cddl-verifier, pycddl or zeroconf. Unset it, or run" \
+            "REMOTE_SYSTEMS_TEST_PYTHON is $REMOTE_SYSTEMS_TEST_PYTHON, which lacks a package that the tests need. Unset it, or run" \
             "$REMOTE_SYSTEMS_TEST_PYTHON -m pip install -r Scripts/lib/test-requirements.txt"
         export REMOTE_SYSTEMS_TEST_PYTHON
         return 0
@@ -144,5 +144,5 @@ require_test_python() {
 
 # has_test_modules PYTHON: whether the Python has all modules that the tests need.
 has_test_modules() {
-    "$1" -c 'import cbor2, cddl_verifier, pycddl, zeroconf' >/dev/null 2>&1
+    "$1" -c 'import cbor2, cddl_verifier, cryptography, pycddl, zeroconf' >/dev/null 2>&1
 }
