@@ -90,3 +90,10 @@ let echo = AppService("com.example.echo") { request in
     ["RequestID": .string(request.metadata["request-id"] ?? "none")]
 }
 // snippet.end
+
+// Tracing requests.
+// snippet.trace
+var configuration = RemoteSystemsConfiguration(applicationID: "com.example.player")
+configuration.interceptors.client = [TracingClientInterceptor()]
+configuration.interceptors.server = [TracingServerInterceptor()]
+// snippet.end
