@@ -327,9 +327,13 @@ rs_gtk_widget *rs_gtk_button_new(const char *title, rs_gtk_handler clicked, void
 }
 void rs_gtk_button_set_title(rs_gtk_widget *button, const char *title) { gtk_button_set_label(button, title); }
 
-rs_gtk_widget *rs_gtk_slider_new(double min, double max, double step, rs_gtk_handler changed, void *context) {
+rs_gtk_widget *rs_gtk_slider_new(
+    double min, double max, double step, int decimals, rs_gtk_handler changed, void *context
+) {
     widget slider = gtk_scale_new_with_range(HORIZONTAL, min, max, step);
     gtk_scale_set_draw_value(slider, 1);
+    // GTK derives them from the size of the step, and rounds values to them: those of 0.25 to one decimal.
+    gtk_scale_set_digits(slider, decimals);
     connect(slider, "value-changed", (void (*)(void))signal_received, changed, context);
     return slider;
 }

@@ -23,7 +23,8 @@ public enum NotificationCardElement: Sendable, Hashable {
     /// A button. Valid ranges: identifier 1–128 bytes, title 1–512 bytes.
     case button(_ identifier: String, title: String, isDestructive: Bool = false)
     /// A slider. Valid ranges: identifier 1–128 bytes, label at most 512 bytes, value within the range, which is
-    /// finite, and a step of more than 0, at most the length of the range; `nil` for a hundredth of it.
+    /// finite, and a step of more than 0, at most the length of the range; `nil` for a hundredth of it. The user can
+    /// choose only values that are a multiple of the step from the lower bound.
     case slider(
         _ identifier: String,
         label: String = "",

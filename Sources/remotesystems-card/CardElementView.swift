@@ -59,8 +59,7 @@ final class CardElementView {
             (self.widget, self.label, self.control) = (button, nil, button)
         case .slider(_, _, _, let range, let step):
             let label = Widget.label("", style: "card-caption")
-            let length = range.upperBound - range.lowerBound
-            let slider = Widget.slider(range, step: step ?? length / 100) { report(true) }
+            let slider = Widget.slider(range, SliderSteps(in: range, step: step)) { report(true) }
             (self.widget, self.label, self.control) = (Self.column(label, slider), label, slider)
         case .toggle:
             let (label, toggle) = (Widget.label(""), Widget.toggle { report(false) })
@@ -75,8 +74,18 @@ final class CardElementView {
         }
         self.show(element)
         report = { [unowned self] isContinuous in
-            if !self.isUpdating { changed(identifier, isContinuous) }
+            guard !self.isUpdating else { return }
+            self.snap()
+            changed(identifier, isContinuous)
         }
+    }
+
+    /// Moves a slider that the user has moved to a value that its step permits. GTK only rounds to decimals.
+    private func snap() {
+        guard case .slider(_, _, _, let range, let step) = self.element, let control else { return }
+        self.isUpdating = true
+        defer { self.isUpdating = false }
+        control.setSliderValue(SliderSteps(in: range, step: step).nearest(to: control.sliderValue))
     }
 
     private static func column(_ widgets: Widget...) -> Widget {

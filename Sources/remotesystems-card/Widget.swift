@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CRemoteSystemsGTK
+import UserNotificationsUI
 
 /// A widget of GTK, which lives as long as the program or until it is removed.
 @MainActor
@@ -79,9 +80,16 @@ struct Widget {
 
     func setButtonTitle(_ title: String) { unsafe rs_gtk_button_set_title(self.pointer, title) }
 
-    static func slider(_ range: ClosedRange<Double>, step: Double, changed: @escaping () -> Void) -> Widget {
+    static func slider(_ range: ClosedRange<Double>, _ steps: SliderSteps, changed: @escaping () -> Void) -> Widget {
         unsafe Widget(
-            rs_gtk_slider_new(range.lowerBound, range.upperBound, step, Handler.call, Handler.retained(changed))
+            rs_gtk_slider_new(
+                range.lowerBound,
+                range.upperBound,
+                steps.step,
+                CInt(steps.decimals),
+                Handler.call,
+                Handler.retained(changed)
+            )
         )
     }
 

@@ -90,6 +90,31 @@ import ValueSets
         #expect(isValid((0..<32).map { .toggle("\($0)") }) && !isValid((0..<33).map { .toggle("\($0)") }))
     }
 
+    private static let sliders: [(SliderSteps, Int, [Double: Double])] = [
+        (SliderSteps(in: 0...1, step: 0.25), 2, [0.3: 0.25, 0.7: 0.75, 1: 1]),
+        (SliderSteps(in: 0...10, step: 2.5), 1, [3: 2.5, 6.3: 7.5]),
+        (SliderSteps(in: 0...100, step: 5), 0, [3: 5, 2: 0, 100: 100]),
+        (SliderSteps(in: 0.5...9, step: 1), 1, [0.5: 0.5, 3: 3.5, 9: 8.5]),
+        (SliderSteps(in: -1...1, step: 0.75), 2, [-0.9: -1, -0.4: -0.25, 1: 0.5]),
+        (SliderSteps(in: 0...1, step: 0.1), 1, [0.31: 0.3, 0.68: 0.7]),
+        (SliderSteps(in: 0...1, step: 1.0 / 3), 3, [0.333: 1.0 / 3, 0.9: 1]),
+        (SliderSteps(in: 1...8, step: nil), 2, [1: 1, 1.1: 1.07, 8: 8]),
+        (SliderSteps(in: 0...1e-7, step: 1e-8), 8, [1.4e-8: 1e-8]),
+    ]
+
+    @Test(arguments: Self.sliders)
+    func `a slider has the values that its step permits, and the decimals to write them`(
+        steps: SliderSteps,
+        decimals: Int,
+        values: [Double: Double]
+    ) {
+        #expect(steps.decimals == decimals)
+        for (value, permitted) in values {
+            #expect(steps.nearest(to: value) == permitted)
+            #expect(steps.nearest(to: permitted) == permitted)
+        }
+    }
+
     @Test func `what the window reads and writes goes through JSON unchanged`() throws {
         let content = CardWindowContent(
             title: "Party",

@@ -58,7 +58,9 @@ void rs_gtk_spinner_set(rs_gtk_widget *spinner, bool is_on);
 
 rs_gtk_widget *rs_gtk_button_new(const char *title, rs_gtk_handler clicked, void *context);
 void rs_gtk_button_set_title(rs_gtk_widget *button, const char *title);
-rs_gtk_widget *rs_gtk_slider_new(double min, double max, double step, rs_gtk_handler changed, void *context);
+rs_gtk_widget *rs_gtk_slider_new(
+    double min, double max, double step, int decimals, rs_gtk_handler changed, void *context
+);
 double rs_gtk_slider_value(rs_gtk_widget *slider);
 void rs_gtk_slider_set_value(rs_gtk_widget *slider, double value);
 rs_gtk_widget *rs_gtk_switch_new(rs_gtk_handler changed, void *context);
