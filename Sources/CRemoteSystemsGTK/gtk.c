@@ -5,7 +5,9 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 // GTK's and GLib's functions, as their headers declare them. Pointers to their types are opaque here.
 typedef int gboolean;
@@ -61,7 +63,8 @@ struct rectangle {
     F(void, gtk_switch_set_active, (widget, gboolean))                                                                 \
     F(widget, gtk_entry_new, (void))                                                                                   \
     F(void, gtk_entry_set_placeholder_text, (widget, const char *))                                                    \
-    F(void, gtk_entry_set_max_length, (widget, int))                                                                   \
+    F(widget, gtk_editable_get_delegate, (widget))                                                                     \
+    F(void, gtk_editable_insert_text, (widget, const char *, int, int *))                                              \
     F(const char *, gtk_editable_get_text, (widget))                                                                   \
     F(void, gtk_editable_set_text, (widget, const char *))                                                             \
     F(void, gtk_widget_set_sensitive, (widget, gboolean))                                                              \
@@ -89,6 +92,7 @@ struct rectangle {
     F(unsigned, g_list_model_get_n_items, (void *))                                                                    \
     F(void *, g_list_model_get_item, (void *, unsigned))                                                               \
     F(unsigned long, g_signal_connect_data, (void *, const char *, void (*)(void), void *, void *, int))               \
+    F(void, g_signal_stop_emission_by_name, (void *, const char *))                                                    \
     F(void *, g_object_ref, (void *))                                                                                  \
     F(void, g_object_unref, (void *))                                                                                  \
     F(void *, g_main_loop_new, (void *, gboolean))                                                                     \
@@ -350,10 +354,23 @@ rs_gtk_widget *rs_gtk_switch_new(rs_gtk_handler changed, void *context) {
 bool rs_gtk_switch_is_on(rs_gtk_widget *control) { return gtk_switch_get_active(control); }
 void rs_gtk_switch_set_on(rs_gtk_widget *control, bool is_on) { gtk_switch_set_active(control, is_on); }
 
-rs_gtk_widget *rs_gtk_entry_new(const char *placeholder, int max_characters, rs_gtk_handler activated, void *context) {
+// GTK itself limits only characters.
+static void text_inserted(widget text, const char *inserted, int length, int *position, void *max_bytes) {
+    int used = (int)strlen(gtk_editable_get_text(text)), fitting = (int)(intptr_t)max_bytes - used;
+    if (length <= fitting) { return; }
+    g_signal_stop_emission_by_name(text, "insert-text");
+    // To the start of a character in UTF-8.
+    while (fitting > 0 && ((unsigned char)inserted[fitting] & 0xc0) == 0x80) { fitting--; }
+    if (fitting > 0) { gtk_editable_insert_text(text, inserted, fitting, position); }
+}
+
+rs_gtk_widget *rs_gtk_entry_new(const char *placeholder, int max_bytes, rs_gtk_handler activated, void *context) {
     widget entry = gtk_entry_new();
     gtk_entry_set_placeholder_text(entry, placeholder);
-    gtk_entry_set_max_length(entry, max_characters);
+    void (*receiver)(void) = (void (*)(void))text_inserted;
+    g_signal_connect_data(
+        gtk_editable_get_delegate(entry), "insert-text", receiver, (void *)(intptr_t)max_bytes, NULL, 0
+    );
     connect(entry, "activate", (void (*)(void))signal_received, activated, context);
     return entry;
 }

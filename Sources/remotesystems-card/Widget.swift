@@ -103,11 +103,11 @@ struct Widget {
     var isOn: Bool { unsafe rs_gtk_switch_is_on(self.pointer) }
     func setOn(_ isOn: Bool) { unsafe rs_gtk_switch_set_on(self.pointer, isOn) }
 
-    /// The longest text that an action may have has 4096 bytes, and a character at most four.
-    private static let maxCharacters: CInt = 1024
+    /// The maximum length of the text of an action, and of a field of a card.
+    private static let maxTextBytes: CInt = 4096
 
     static func entry(_ placeholder: String, entered: @escaping () -> Void) -> Widget {
-        unsafe Widget(rs_gtk_entry_new(placeholder, Self.maxCharacters, Handler.call, Handler.retained(entered)))
+        unsafe Widget(rs_gtk_entry_new(placeholder, Self.maxTextBytes, Handler.call, Handler.retained(entered)))
     }
 
     var enteredText: String { unsafe rs_gtk_entry_text(self.pointer).map { unsafe String(cString: $0) } ?? "" }

@@ -100,6 +100,21 @@ extension DesktopTests {
             }
         }
 
+        @Test func `a field has the whole text of 4096 bytes that an extension sets (N-28)`() async throws {
+            // 2048 characters of two bytes.
+            let text = String(repeating: "é", count: 2048)
+            try await ShownCard.with { shown in
+                try shown.send(.open(shown.content))
+                try shown.send(.card(NotificationCard(title: "Name", elements: [.textField("name", text: text)])))
+                try await shown.window("Name")
+                let action = CardWindowEvent.action("accept", text: nil, values: ["name": .string(text)])
+                try await shown.eventually("the action") {
+                    try await shown.click(.accept)
+                    return shown.events.last == action
+                }
+            }
+        }
+
         @Test func `a button, a switch and a slider that the user moves report the values (N-28)`() async throws {
             func card(_ title: String, guests: Double) -> NotificationCard {
                 NotificationCard(

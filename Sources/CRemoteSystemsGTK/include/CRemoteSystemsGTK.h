@@ -66,8 +66,8 @@ void rs_gtk_slider_set_value(rs_gtk_widget *slider, double value);
 rs_gtk_widget *rs_gtk_switch_new(rs_gtk_handler changed, void *context);
 bool rs_gtk_switch_is_on(rs_gtk_widget *widget);
 void rs_gtk_switch_set_on(rs_gtk_widget *widget, bool is_on);
-// The handler is called when Enter is pressed.
-rs_gtk_widget *rs_gtk_entry_new(const char *placeholder, int max_characters, rs_gtk_handler activated, void *context);
+// The handler is called when Enter is pressed. Text beyond the limit, in UTF-8, is not inserted.
+rs_gtk_widget *rs_gtk_entry_new(const char *placeholder, int max_bytes, rs_gtk_handler activated, void *context);
 // Valid until the entry changes.
 const char *rs_gtk_entry_text(rs_gtk_widget *entry);
 void rs_gtk_entry_set_text(rs_gtk_widget *entry, const char *text);
