@@ -48,14 +48,16 @@ package struct AssociationVerifier: SiteApproval {
         by host: String,
         usingCache isCacheUsed: Bool = true
     ) async -> [AssociationCache.Entry] {
-        let (cache, now) = (self.cache, Date.now)
-        let known = isCacheUsed ? applications.compactMap { cache.entry($0, on: host, now: now) } : []
+        let cache = isCacheUsed ? self.cache : AssociationCache()
+        let known = applications.compactMap { cache.entry($0, on: host, now: .now) }
         guard known.count < applications.count else { return known }
         let site = await self.fetch(from: host)
         let entries = applications.map { application in
             var failure: AssociationFailure?
             switch site {
-            case .failure(let reason): failure = reason
+            case .failure(let reason):
+                if let entry = cache.entry(application, on: host, now: .now) { return entry }
+                failure = reason
             case .success(let site) where !site.file.applications.contains(application):
                 failure = AssociationFailure(
                     .notListed,
@@ -71,7 +73,8 @@ package struct AssociationVerifier: SiteApproval {
                 now: .now
             )
         }
-        self.remember(entries)
+        // What the site said before is valid until it expires, also if the site cannot be asked again.
+        self.remember(entries, replacesValid: (try? site.get()) != nil)
         return entries
     }
 
@@ -106,11 +109,14 @@ package struct AssociationVerifier: SiteApproval {
         try RemoteSystemsAccount(self.configuration).update(.associations) { _, _ in AssociationCache().encoded() }
     }
 
-    private func remember(_ entries: [AssociationCache.Entry]) {
+    private func remember(_ entries: [AssociationCache.Entry], replacesValid: Bool) {
         do {
             try RemoteSystemsAccount(self.configuration).update(.associations) { bytes, _ in
                 var cache = AssociationCache(bytes)
-                for entry in entries { cache.add(entry, now: .now) }
+                for entry in entries {
+                    let earlier = cache.entry(entry.application, on: entry.host, now: .now)
+                    if replacesValid || earlier == nil { cache.add(entry, now: .now) }
+                }
                 return cache.encoded()
             }
         } catch {
