@@ -190,6 +190,19 @@ extension DesktopTests {
             }
         }
 
+        @Test func `a screen lock that ends while the session is locked locks it no longer`() async throws {
+            try await OneDesktop.with(server: "plain", lock: "locked") { desktop in
+                let asking = try desktop.ask(Self.question)
+                let status = try await asking.exit(within: .seconds(60))
+                #expect(status == 0)
+                _ = try await desktop.notified("Notification from")
+                let lock = try #require(desktop.lock)
+                await lock.stop()
+                let shown = try await desktop.notified()
+                #expect(shown.contains("yes"))
+            }
+        }
+
         @Test func `a session that is locked for the login manager alone counts as locked, and follows its changes`()
             async throws
         {

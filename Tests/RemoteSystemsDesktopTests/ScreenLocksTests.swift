@@ -114,6 +114,23 @@ import Testing
         #expect(locks.isLocked == false)
     }
 
+    @Test(arguments: [(.none, false), (.unlocked, false), (.locked, true)] as [(ScreenLocks.State, Bool)])
+    func `a session whose lock ends or is replaced stays locked until the locks have responded`(
+        state: ScreenLocks.State,
+        isLocked: Bool
+    ) {
+        var locks = Self.locks(.locked, login: .unlocked)
+        locks.changedOwner()
+        #expect(locks.canAsk)
+        #expect(locks.isLocked == true)
+        let round = locks.ask()
+        #expect(locks.isLocked == true)
+        for (name, _) in ScreenLocks.interfaces {
+            _ = locks.responded(name, name == Self.first ? state : .none, in: round)
+        }
+        #expect(locks.isLocked == isLocked)
+    }
+
     @Test(
         arguments: [
             ("org.freedesktop.login1.NoSessionForPID", .none), ("org.freedesktop.DBus.Error.ServiceUnknown", .none),

@@ -135,11 +135,13 @@ final class NotificationSession: Sendable {
 
     /// Asks the bus for the signals, and lets them call ``received(_:)``.
     private func subscribe(_ connection: OpaquePointer) throws(MessageBus.Failure) {
+        let locks = ScreenLocks.interfaces.map(\.0)
         let rules =
-            [
-                "type='signal',sender='\(Self.name)',interface='\(Self.name)'",
-                "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\(Self.name)'",
-            ] + ScreenLocks.interfaces.map { "type='signal',interface='\($0.0)',member='ActiveChanged'" }
+            ["type='signal',sender='\(Self.name)',interface='\(Self.name)'"]
+            + ([Self.name] + locks).map {
+                "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='\($0)'"
+            }
+            + locks.map { "type='signal',interface='\($0)',member='ActiveChanged'" }
         unsafe try self.loop.subscribe(rules, connection) { [weak self] in self?.received($0) }
     }
 
@@ -171,7 +173,8 @@ final class NotificationSession: Sendable {
             }
             if isOwn { self.reportRemoved(id) }
         case ("org.freedesktop.DBus", "NameOwnerChanged"):
-            guard signal.texts.count == 3, signal.texts[0] == Self.name else { return }
+            guard signal.texts.count == 3 else { return }
+            guard signal.texts[0] == Self.name else { return self.state.withLock { $0.locks.changedOwner() } }
             self.setServer(signal.texts[2].isEmpty ? nil : signal.texts[2])
         case (_, "ActiveChanged"):
             guard ScreenLocks.interfaces.contains(where: { $0.0 == signal.interface }) else { return }

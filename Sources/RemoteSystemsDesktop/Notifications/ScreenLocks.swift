@@ -116,6 +116,9 @@ struct ScreenLocks {
     /// A lock reports that the session is unlocked. Any program may send that: the locks themselves are asked.
     mutating func reportedUnlocked() { self.isDue = true }
 
+    /// The program of a lock has started, ended or been replaced. The state stays until all locks have responded.
+    mutating func changedOwner() { self.isDue = true }
+
     /// The time for a lock that did not respond is over. It is asked again, unless that has happened since.
     mutating func retry(after round: Int) { if round == self.round { self.isDue = true } }
 }

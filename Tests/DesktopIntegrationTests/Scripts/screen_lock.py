@@ -7,8 +7,9 @@ Usage: screen_lock.py KIND [NAME]
 
 Prints "ready", then "asked" for each call of GetActive.
 
-KIND  hang  responds to no call before
-      deny  refuses all calls before
+KIND  hang    responds to no call before
+      deny    refuses all calls before
+      locked  states before that the session is locked
 NAME  its name on the bus. Defaults to org.freedesktop.ScreenSaver
 """
 
@@ -32,7 +33,7 @@ def called(_bus, _sender, _path, _interface, _method, _parameters, invocation):
     if kind == "deny":
         invocation.return_dbus_error("org.freedesktop.DBus.Error.AccessDenied", "Not now")
     elif kind != "hang":
-        invocation.return_value(GLib.Variant("(b)", (False,)))
+        invocation.return_value(GLib.Variant("(b)", (kind == "locked",)))
 
 
 def unlock():
