@@ -95,4 +95,27 @@ import UserNotifications
         }
         #expect(!FileManager.default.fileExists(atPath: directory.appending(path: "result.png").path))
     }
+
+    @Test func `a copy may be as large as its pixels need, and replaces an earlier one only when it is complete`()
+        async throws
+    {
+        let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let (photo, copy) = (directory.appending(path: "photo.ppm"), directory.appending(path: "copy.png"))
+        // Noise cannot be compressed: the copy has more than 4 MiB.
+        let random = try FileHandle(forReadingFrom: URL(filePath: "/dev/urandom"))
+        let noise = try #require(try random.read(upToCount: 1300 * 1300 * 3))
+        try (Data("P6 1300 1300 255\n".utf8) + noise).write(to: photo)
+        try await ScaledImage.write(photo, to: copy, maxSide: 1300)
+        let written = try Data(contentsOf: copy)
+        #expect(written.count > 4 << 20)
+
+        try Data("no image".utf8).write(to: photo)
+        await #expect(throws: NotificationError.self) { try await ScaledImage.write(photo, to: copy) }
+        let kept = try Data(contentsOf: copy)
+        #expect(kept == written)
+        let files = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+        #expect(files.sorted() == ["copy.png", "photo.ppm"])
+    }
 }

@@ -13,11 +13,13 @@ package struct DesktopImageScaler: ImageScaler {
     /// The address space of the process: an image of 50 million pixels, twice.
     private static let maxMemory = 1 << 30
     private static let maxProcessorSeconds = 5
-    private static let maxResultBytes = 4 << 20
 
     private let program: String
     private let thumbnailers: Thumbnailers
     private let pixels: Int
+    /// Noise can hardly be compressed: four bytes a pixel, and the parts of a PNG around them. What other thumbnailers
+    /// make, which may be larger, has 4 MiB.
+    private var maxResultBytes: Int { max(4 << 20, self.pixels * self.pixels * 4 + (64 << 10)) }
     private let maxTime: Duration
     private let maxPosterTime: Duration
     private let environment: [String: String]
@@ -66,7 +68,7 @@ package struct DesktopImageScaler: ImageScaler {
     /// Runs a program within the limits.
     private func run(_ command: [String], within maxTime: Duration) async -> ImageScaling {
         let limits = [
-            "--as=\(Self.maxMemory)", "--cpu=\(Self.maxProcessorSeconds)", "--fsize=\(Self.maxResultBytes)",
+            "--as=\(Self.maxMemory)", "--cpu=\(Self.maxProcessorSeconds)", "--fsize=\(self.maxResultBytes)",
             "--core=0",
         ]
         // Ends it if this process does not live to do that.

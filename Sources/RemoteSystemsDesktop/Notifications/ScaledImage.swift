@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import FoundationEssentials
+internal import Glibc
 public import UserNotifications
 
 /// Makes small copies of images, so that a notification with one arrives soon.
@@ -19,7 +20,7 @@ public enum ScaledImage {
     ///
     /// - Parameters:
     ///   - image: The image file, of any format that gdk-pixbuf reads.
-    ///   - result: The file that is written, or replaced.
+    ///   - result: The file that is written, or replaced. It stays as it is if an error is thrown.
     ///   - maxSide: The width or height of the copy in pixels, whichever is larger. A smaller image keeps its size.
     ///     Defaults to 512. Valid range: 16–2048.
     /// - Throws: `NotificationError` with `attachmentInvalid` if the image cannot be decoded or scaled, the result
@@ -35,9 +36,17 @@ public enum ScaledImage {
         }
         let scaler = DesktopImageScaler(environment: ProcessInfo.processInfo.environment, pixels: maxSide)
         let path = result.path(percentEncoded: false)
-        switch await scaler.scale(image.path(percentEncoded: false), to: path) {
-        case .scaled:
-            guard FileManager.default.fileExists(atPath: path) else { throw Self.invalid("The copy was not written.") }
+        // A program that is ended leaves half a file.
+        let unfinished = result.deletingLastPathComponent().appending(path: ".\(UUID().uuidString)")
+            .path(percentEncoded: false)
+        let scaling = await scaler.scale(image.path(percentEncoded: false), to: unfinished)
+        let isWritten = await BlockingCalls.run {
+            if scaling == .scaled, unsafe rename(unfinished, path) == 0 { return true }
+            _ = unsafe unlink(unfinished)
+            return false
+        }
+        switch scaling {
+        case .scaled: guard isWritten else { throw Self.invalid("The copy cannot be written.") }
         case .damaged: throw Self.invalid("The image cannot be read or decoded, or its copy cannot be written.")
         case .failed: throw Self.invalid("The image takes too much memory or time.")
         case .unavailable:
