@@ -39,12 +39,12 @@ struct rectangle {
     F(void, gtk_label_set_xalign, (widget, float))                                                                     \
     F(void, gtk_label_set_max_width_chars, (widget, int))                                                              \
     F(void, gtk_label_set_ellipsize, (widget, int))                                                                    \
-    F(widget, gtk_picture_new_for_filename, (const char *))                                                            \
+    F(widget, gtk_picture_new_for_paintable, (void *))                                                                 \
     F(void, gtk_picture_set_alternative_text, (widget, const char *))                                                  \
     F(void, gtk_picture_set_can_shrink, (widget, gboolean))                                                            \
-    F(void *, gtk_picture_get_paintable, (widget))                                                                     \
-    F(int, gdk_paintable_get_intrinsic_width, (void *))                                                                \
-    F(int, gdk_paintable_get_intrinsic_height, (void *))                                                               \
+    F(void *, gdk_pixbuf_get_file_info, (const char *, int *, int *))                                                  \
+    F(void *, gdk_pixbuf_new_from_file_at_scale, (const char *, int, int, gboolean, void *))                           \
+    F(void *, gdk_texture_new_for_pixbuf, (void *))                                                                    \
     F(widget, gtk_progress_bar_new, (void))                                                                            \
     F(void, gtk_progress_bar_set_fraction, (widget, double))                                                           \
     F(widget, gtk_spinner_new, (void))                                                                                 \
@@ -294,11 +294,18 @@ rs_gtk_widget *rs_gtk_label_new(const char *text) {
 void rs_gtk_label_set_text(rs_gtk_widget *label, const char *text) { gtk_label_set_text(label, text); }
 
 rs_gtk_widget *rs_gtk_picture_new(const char *path, const char *description, int max_width, int max_height) {
-    widget picture = gtk_picture_new_for_filename(path);
-    void *image = gtk_picture_get_paintable(picture);
-    int width = image != NULL ? gdk_paintable_get_intrinsic_width(image) : 0;
-    int height = image != NULL ? gdk_paintable_get_intrinsic_height(image) : 0;
-    if (width <= 0 || height <= 0) { return NULL; }
+    int width = 0, height = 0;
+    if (gdk_pixbuf_get_file_info(path, &width, &height) == NULL || width <= 0 || height <= 0) { return NULL; }
+    // At most twice the size on the screen, for dense screens. An image of 50 million pixels takes 200 MB in its full
+    // size. JPEG is decoded at the smaller scale; of the other formats, one image at a time is large.
+    int pixel_width = width < 2 * max_width ? width : 2 * max_width;
+    int pixel_height = height < 2 * max_height ? height : 2 * max_height;
+    void *pixels = gdk_pixbuf_new_from_file_at_scale(path, pixel_width, pixel_height, 1, NULL);
+    if (pixels == NULL) { return NULL; }
+    void *image = gdk_texture_new_for_pixbuf(pixels);
+    g_object_unref(pixels);
+    widget picture = gtk_picture_new_for_paintable(image);
+    g_object_unref(image);
     gtk_picture_set_can_shrink(picture, 1);
     gtk_picture_set_alternative_text(picture, description);
     // A picture that can shrink has no height of its own.
