@@ -67,6 +67,16 @@ import ValueSets
         #expect(table.offered(now: self.start + .seconds(2)) != nil)
     }
 
+    @Test(
+        arguments: [
+            ("org.mpris.MediaPlayer2.mpv", true), ("org.mpris.MediaPlayer2.vlc.instance7", true),
+            ("org.mpris.MediaPlayer2.playerctld", false), ("org.mpris.MediaPlayer2", false), ("org.example.mpv", false),
+        ]
+    )
+    func `each name of MPRIS is a player, except the one that mirrors the others`(name: String, isPlayer: Bool) {
+        #expect(PlayerBus.isPlayer(name) == isPlayer)
+    }
+
     @Test func `a player that has continued is offered again, although it was not seen playing`() throws {
         var table = self.table("one")
         table.reported("one", .playing, try self.media("a"), now: self.start)

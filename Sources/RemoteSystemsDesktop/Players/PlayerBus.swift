@@ -31,6 +31,8 @@ final class PlayerBus: Sendable {
     }
 
     static let prefix = "org.mpris.MediaPlayer2."
+    /// playerctl's daemon states under this name what the last active player states.
+    private static let mirror = "org.mpris.MediaPlayer2.playerctld"
     private static let path = "/org/mpris/MediaPlayer2"
     private static let playerInterface = "org.mpris.MediaPlayer2.Player"
     private static let trackListInterface = "org.mpris.MediaPlayer2.TrackList"
@@ -89,6 +91,9 @@ final class PlayerBus: Sendable {
         self.wakeUp.yield()
     }
 
+    /// Whether a well-known name on the bus is that of a player.
+    static func isPlayer(_ name: String) -> Bool { name.hasPrefix(Self.prefix) && name != Self.mirror }
+
     private func readNames(_ connection: OpaquePointer) throws(MessageBus.Failure) {
         var names: [String] = []
         unsafe try MessageBus.send(.bus("ListNames", []), over: connection, self.loop.cancellable) { response, _ in
@@ -96,7 +101,7 @@ final class PlayerBus: Sendable {
             defer { unsafe g_variant_unref(list) }
             names = unsafe BusSignal.texts(of: list)
         }
-        for name in names.filter({ $0.hasPrefix(Self.prefix) }).sorted().prefix(Self.maxNames) {
+        for name in names.filter(Self.isPlayer).sorted().prefix(Self.maxNames) {
             var owner = ""
             // It may have left the bus since.
             unsafe try? MessageBus.send(.bus("GetNameOwner", [.string(name)]), over: connection, self.loop.cancellable)
@@ -109,7 +114,7 @@ final class PlayerBus: Sendable {
         switch (signal.interface, signal.member) {
         case ("org.freedesktop.DBus", "NameOwnerChanged"):
             guard signal.sender == "org.freedesktop.DBus", signal.texts.count == 3,
-                signal.texts[0].hasPrefix(Self.prefix)
+                Self.isPlayer(signal.texts[0])
             else { return }
             self.changed(owner: signal.texts[2], of: signal.texts[0])
         case (Self.properties, "PropertiesChanged"):
