@@ -10,7 +10,7 @@ internal import Synchronization
 /// Notifications are stated as a list. The server is brought to show exactly these, also after it was restarted.
 package final class DesktopNotifications: Service {
     private struct State {
-        var wanted: [DesktopNotification] = []
+        var wanted: (notifications: [DesktopNotification], isLocked: Bool?) = ([], nil)
         /// The numbers at the icons of applications, by their desktop entries.
         var badges: [String: Int] = [:]
         var session: NotificationSession?
@@ -47,10 +47,13 @@ package final class DesktopNotifications: Service {
     }
 
     /// Shows these notifications, and no others.
-    package func present(_ notifications: [DesktopNotification]) {
+    ///
+    /// - Parameter isLocked: whether the session is locked for these notifications, as ``events`` last reported it;
+    ///   `nil` before that. Nothing changes on the screen until it is the present state.
+    package func present(_ notifications: [DesktopNotification], isLocked: Bool?) {
         self.state.withLock { state in
-            state.wanted = notifications
-            state.session?.present(notifications)
+            state.wanted = (notifications, isLocked)
+            state.session?.present(notifications, isLocked: isLocked)
             self.reportFailure(state)
         }
     }
@@ -72,7 +75,7 @@ package final class DesktopNotifications: Service {
     /// Reports at once that nothing is shown while there is no bus.
     private func reportFailure(_ state: State) {
         guard let failure = state.failure else { return }
-        for notification in state.wanted { self.feed.yield(.notShown(notification, reason: failure)) }
+        for notification in state.wanted.notifications { self.feed.yield(.notShown(notification, reason: failure)) }
     }
 
     /// Serves until cancelled, or until a graceful shutdown. The notifications are then closed.
@@ -103,7 +106,7 @@ package final class DesktopNotifications: Service {
         self.state.withLock { state in
             state.session = session
             if let login = state.login { session.report(login: login) }
-            session.present(state.wanted)
+            session.present(state.wanted.notifications, isLocked: state.wanted.isLocked)
             session.present(badges: state.badges)
         }
         let result = await withTaskCancellationHandler {

@@ -34,7 +34,8 @@ final class NotificationSession: Sendable {
         var locks = ScreenLocks()
         /// Whether it is known whether the session is locked. Nothing is shown before.
         var knowsLock = false
-        /// Whether the session was locked or unlocked since notifications were last wanted. Their texts may be wrong.
+        /// Whether the wanted notifications are for another state of the lock than the present one. Their texts may be
+        /// wrong.
         var isOutdated = false
         var isStopping = false
         /// Whether the session has ended, and the server has responded to everything and shows nothing.
@@ -84,10 +85,12 @@ final class NotificationSession: Sendable {
         self.logger = logger
     }
 
-    func present(_ notifications: [DesktopNotification]) {
+    /// - Parameter isLocked: whether the session is locked for these notifications; `nil` if that is unknown. A report
+    ///   of the lock may be on its way to the caller.
+    func present(_ notifications: [DesktopNotification], isLocked: Bool?) {
         self.state.withLock { state in
             state.table.want(notifications)
-            state.isOutdated = false
+            state.isOutdated = isLocked != state.locks.isLocked
             // The bus starts it.
             if state.server == nil { state.server = Self.name }
         }
@@ -97,7 +100,7 @@ final class NotificationSession: Sendable {
     /// Closes all notifications, then the connection. A server that does not respond is given up after a second.
     func stop() {
         self.state.withLock { $0.isStopping = true }
-        self.present([])
+        self.present([], isLocked: nil)
         BlockingCalls.after(.seconds(1)) { [loop] in loop.stop() }
     }
 

@@ -45,7 +45,7 @@ struct OfferNotifications {
     private var offers: [Offer] = []
     private var progress: [Activity: Progress] = [:]
     /// Whether the session is locked; `nil` before that is known. Nothing is shown until then.
-    private var isLocked: Bool?
+    private(set) var isLocked: Bool?
 
     /// What the server is to show.
     var notifications: [DesktopNotification] {

@@ -142,7 +142,9 @@ package actor OfferPresenter: Service {
         return names
     }
 
-    private func show() { self.desktop.present(self.notifications.notifications) }
+    private func show() {
+        self.desktop.present(self.notifications.notifications, isLocked: self.notifications.isLocked)
+    }
 
     private func `continue`(
         _ offer: UserActivityOffer,

@@ -242,7 +242,7 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
         self.state.withLock { state in
             change(&state)
             self.reportDisplaced(&state)
-            self.desktop.present(state.notifications)
+            self.desktop.present(state.notifications, isLocked: state.isLocked)
         }
     }
 
