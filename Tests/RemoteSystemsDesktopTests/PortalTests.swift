@@ -61,6 +61,18 @@ import ValueSets
         #expect(PortalPresenter(configuration).capabilities == [.actions, .body])
     }
 
+    @Test func `a call to show that is cancelled before the server responds throws`() async {
+        let configuration = RemoteSystemsConfiguration(
+            applicationID: "com.example.cancelled",
+            network: .loopback,
+            discovery: []
+        )
+        let presenter = SessionPresenter(configuration)
+        let showing = Task { try await presenter.show(Self.notification("q")) }
+        showing.cancel()
+        await #expect(throws: CancellationError.self) { try await showing.value }
+    }
+
     @Test(arguments: [
         (NotificationInterruptionLevel.passive, "low"), (.active, "normal"), (.timeSensitive, "high"),
         (.critical, "urgent"),

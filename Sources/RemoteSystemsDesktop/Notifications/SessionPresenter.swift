@@ -137,7 +137,8 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
     /// responded to an earlier call.
     ///
     /// - Parameter notification: The notification.
-    /// - Throws: `NotificationError` with the code `notShown`. The notification is shown when that is possible.
+    /// - Throws: `NotificationError` with the code `notShown`, or `CancellationError` if the task is cancelled before.
+    ///   The notification is shown when that is possible.
     public func show(_ notification: PresentedNotification) async throws {
         if let media = notification.media {
             let isOpened = await media.hasApplication
@@ -172,6 +173,8 @@ public final class SessionPresenter: PlacedNotificationPresenter, BadgePresenter
             guard let reason else { return }
             throw NotificationError(.notShown, reason)
         }
+        // The stream ends without an element if the task is cancelled.
+        try Task.checkCancellation()
     }
 
     /// The time in which the server shows a notification.

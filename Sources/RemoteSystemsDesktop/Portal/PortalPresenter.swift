@@ -82,7 +82,8 @@ public final class PortalPresenter: NotificationPresenter, Service {
     /// Returns when the portal has accepted the notification. It may not be shown nevertheless.
     ///
     /// - Parameter notification: The notification.
-    /// - Throws: `NotificationError` with the code `notShown`. The notification is shown when that is possible.
+    /// - Throws: `NotificationError` with the code `notShown`, or `CancellationError` if the task is cancelled before.
+    ///   The notification is shown when that is possible.
     public func show(_ notification: PresentedNotification) async throws {
         let (results, waiting) = AsyncStream.makeStream(of: String?.self, bufferingPolicy: .bufferingOldest(1))
         let loop = self.state.withLock { state -> BusLoop? in
@@ -107,6 +108,8 @@ public final class PortalPresenter: NotificationPresenter, Service {
             guard let reason else { return }
             throw NotificationError(.notShown, reason)
         }
+        // The stream ends without an element if the task is cancelled.
+        try Task.checkCancellation()
     }
 
     /// Removes a notification. Does nothing if it is not shown.
