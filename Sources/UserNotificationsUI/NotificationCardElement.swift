@@ -35,8 +35,8 @@ public enum NotificationCardElement: Sendable, Hashable {
     /// A switch. Valid ranges: identifier 1–128 bytes, label at most 512 bytes.
     case toggle(_ identifier: String, label: String = "", isOn: Bool = false)
     /// A field in which the user enters text. Valid ranges: identifier 1–128 bytes, placeholder at most 512 bytes, text
-    /// at most 4096 bytes. When the user chooses the action `focusOnAction`, the field gets the input focus in place of
-    /// a response; the next time, the response is sent.
+    /// at most 4096 bytes. When the user chooses the action `focusOnAction` and the field is empty, it gets the input
+    /// focus in place of a response; the next time, the response is sent.
     case textField(_ identifier: String, placeholder: String = "", text: String = "", focusOnAction: String? = nil)
 
     /// The identifier of a button, slider, toggle or text field; `nil` for a text, an image or a progress bar.
