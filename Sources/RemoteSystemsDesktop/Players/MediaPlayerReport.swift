@@ -16,10 +16,13 @@ package struct MediaPlayerReport: Sendable, Hashable {
     /// Why it cannot be handed over; `nil` if it can.
     package var reason: String?
 
+    /// The time in which the bus states its players.
+    private static let timeLimit = Duration.seconds(5)
+
     /// Asks the players on the session bus.
     ///
     /// - Parameter documents: the folders whose files are handed over; `nil` for none.
-    /// - Returns: `nil` if the session bus cannot be reached.
+    /// - Returns: `nil` if the session bus cannot be reached, or does not respond.
     package static func all(documents: DocumentURLMapper?) async -> [MediaPlayerReport]? {
         guard MessageBus.isSessionKnown else { return nil }
         let bus = PlayerBus()
@@ -29,8 +32,19 @@ package struct MediaPlayerReport: Sendable, Hashable {
                 return nil
             }
             group.addTask {
-                defer { bus.stop() }
-                for await _ in bus.wakeUps { return await Self.read(bus, documents) }
+                let limit = Task {
+                    try await Task.sleep(for: Self.timeLimit)
+                    bus.stop()
+                }
+                defer {
+                    limit.cancel()
+                    bus.stop()
+                }
+                for await _ in bus.wakeUps {
+                    // Each player has a limit of its own.
+                    limit.cancel()
+                    return await Self.read(bus, documents)
+                }
                 return nil
             }
             return await group.reduce(nil) { $0 ?? $1 }

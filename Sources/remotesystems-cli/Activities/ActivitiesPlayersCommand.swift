@@ -28,7 +28,7 @@ struct ActivitiesPlayersCommand: Subcommand {
         guard let reports = await MediaPlayerReport.all(documents: settings.documents()) else {
             throw Failure(
                 "\(RemoteSystemError.Code.unreachable)",
-                "There is no session bus. Run this command in a desktop session, or set DBUS_SESSION_BUS_ADDRESS."
+                "No session bus responds. Run this command in a desktop session, or set DBUS_SESSION_BUS_ADDRESS."
             )
         }
         if !settings.mediaPlayers {
