@@ -140,7 +140,8 @@ extension CommandTests {
                 var explained = EventTable(topic: text).fields
                 // The page describes the fields of a failure in a list, with their values.
                 documented["failed"] = nil
-                let failure = try #require(explained.removeValue(forKey: "failed"))
+                let failure = try #require(explained["failed"])
+                explained["failed"] = nil
                 let list = try #require(section.components(separatedBy: "**A failure** has").last)
                 #expect(failure.subtracting(EventTable.code(in: list)) == [])
                 #expect(documented.count > 60)
