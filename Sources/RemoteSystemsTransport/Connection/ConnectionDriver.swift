@@ -70,6 +70,8 @@ final class ConnectionDriver {
     private var outbound: ByteBuffer
     /// The bytes that were given to the channel since it could last take more.
     private var unsentBytes = 0
+    /// The number of frames in ``outbound``, without those that ``append(_:)`` added.
+    private var unflushedFrames = 0
     private var held: (id: UInt64, frame: ByteBuffer)?
     private var isFlushScheduled = false
     private var isStepping = false
@@ -85,6 +87,10 @@ final class ConnectionDriver {
     /// not read is detected before more is written for it. It is half of the allowance for responses: a response that
     /// is not longer fits into the other half.
     private var maxUnflushedBytes: Int { self.responseMemory.allowance / 2 }
+
+    /// The number of frames that triggers a flush. The peer handles them while this side writes further ones. With one
+    /// flush for all, the two sides of a connection with 64 requests in flight would take turns.
+    private static var maxUnflushedFrames: Int { 32 }
 
     /// Creates the driver of a connection that has just opened.
     ///
@@ -192,7 +198,7 @@ final class ConnectionDriver {
         do throws(TransportError) {
             try self.outbound.writeRequest(
                 id: id,
-                timeoutMilliseconds: Self.milliseconds(timeLeft),
+                timeoutMilliseconds: timeLeft.roundedUpMilliseconds,
                 message: call.message,
                 key: call.key,
                 metadata: call.metadata,
@@ -324,8 +330,11 @@ final class ConnectionDriver {
     }
 
     /// Flushes at the end of the event loop's turn, so that several frames leave as one TLS record and one system call.
+    /// Call it once for each frame.
     func scheduleFlush() {
-        guard self.outbound.readableBytes < self.maxUnflushedBytes else { return self.flush() }
+        self.unflushedFrames += 1
+        guard self.unflushedFrames < Self.maxUnflushedFrames, self.outbound.readableBytes < self.maxUnflushedBytes
+        else { return self.flush() }
         guard !self.isBatching, !self.isFlushScheduled else { return }
         self.isFlushScheduled = true
         self.loop.execute {
@@ -337,6 +346,7 @@ final class ConnectionDriver {
     func flush() {
         guard self.outbound.readableBytes > 0, !self.isFlushing else { return }
         self.isFlushing = true
+        self.unflushedFrames = 0
         let bytes = self.outbound.readableBytes
         self.channel.writeAndFlush(self.outbound, promise: nil)
         self.unsentBytes = self.channel.isWritable ? 0 : self.unsentBytes + bytes
@@ -412,11 +422,6 @@ final class ConnectionDriver {
             if let token = due.ping { self.write(.ping(token: token)) }
             self.doNextSteps()
         }
-    }
-
-    /// Rounded up, so that the peer does not stop before the caller does.
-    private static func milliseconds(_ left: TimeAmount) -> UInt64 {
-        left.nanoseconds > 0 ? UInt64((left.nanoseconds - 1) / 1_000_000 + 1) : 0
     }
 
     // MARK: Ending

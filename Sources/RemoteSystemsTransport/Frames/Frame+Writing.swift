@@ -113,3 +113,10 @@ extension ByteBuffer {
         self.writeLengthPrefixed(frame, size: size)
     }
 }
+
+extension TimeAmount {
+    /// The time left for a request. Rounded up, so that the peer does not stop before the caller does.
+    var roundedUpMilliseconds: UInt64 {
+        self.nanoseconds > 0 ? UInt64((self.nanoseconds - 1) / 1_000_000 + 1) : 0
+    }
+}
