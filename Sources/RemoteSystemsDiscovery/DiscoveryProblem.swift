@@ -23,7 +23,7 @@ public struct DiscoveryProblem: Sendable, Equatable {
         public static let advertiseRefused = Code(value: .advertiseRefused)
         /// Another machine uses an advertised name. The source chooses a new name.
         public static let nameCollision = Code(value: .nameCollision)
-        /// The network has nearly as many services as Avahi's cache holds. Avahi drops services beyond its cache
+        /// The network has so many services that Avahi may miss further ones. Avahi drops services beyond its cache
         /// without an error.
         public static let cacheLimit = Code(value: .cacheLimit)
         /// More instances than ``DiscoveryLimits/hints`` were seen. The instances beyond this number are not reported.

@@ -8,8 +8,11 @@ import Testing
 
 /// The stamp that shows a change of installed manifests.
 @Suite struct InstalledManifestsTests {
-    @Test(arguments: [false, true])
-    func `a changed size is noticed, also behind a symbolic link and with the same time`(isLink: Bool) throws {
+    @Test(arguments: [false, true], ["{ }", "[]"])
+    func `a change is noticed, also behind a symbolic link and with the same time or size`(
+        isLink: Bool,
+        changed: String
+    ) throws {
         try Self.inDirectory { directory in
             let installed = "\(directory)/installed/test.one.json"
             let file = isLink ? "\(directory)/test.one.json" : installed
@@ -23,7 +26,7 @@ import Testing
             if isLink { try FileManager.default.createSymbolicLink(atPath: installed, withDestinationPath: file) }
             let before = InstalledManifests.stamp(of: ["\(directory)/installed"])
             #expect(before == InstalledManifests.stamp(of: ["\(directory)/installed"]))
-            try write("{ }")
+            try write(changed)
             #expect(before != InstalledManifests.stamp(of: ["\(directory)/installed"]))
         }
     }

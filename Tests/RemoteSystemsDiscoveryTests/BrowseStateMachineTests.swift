@@ -200,7 +200,7 @@ import Testing
         _ = machine.seen(serviceInstance("a"))
         _ = machine.resolved(serviceInstance("a"), found("10.0.0.1"))
         machine.lost(now: start)
-        machine.resumed(openResolvers: 100, cachedRecords: 4096, now: start + .seconds(1))
+        machine.resumed(openResolvers: 100, now: start + .seconds(1))
         #expect(machine.seen(serviceInstance("a")) == .resolve)
         #expect(machine.resolved(serviceInstance("a"), found("10.0.0.1")) == .nothing)
         #expect(machine.tick(now: start + .seconds(1) + Machine.grace) == [.settled])
@@ -215,7 +215,7 @@ import Testing
             _ = machine.resolved(serviceInstance(name), found("10.0.0.1"))
         }
         machine.lost(now: start)
-        machine.resumed(openResolvers: 100, cachedRecords: 4096, now: start + .seconds(1))
+        machine.resumed(openResolvers: 100, now: start + .seconds(1))
         _ = machine.seen(serviceInstance("a"))
         let end = start + .seconds(1) + Machine.grace
         #expect(machine.deadline == end)
@@ -260,6 +260,7 @@ import Testing
         #expect(machine.seen(serviceInstance("a")) == .resolve)
         #expect(machine.seen(serviceInstance("b")) == .emit(.trouble(.tooManyHints)))
         #expect(machine.seen(serviceInstance("c")) == .nothing)
+        #expect(machine.problems.map(\.code) == [.tooManyHints])
         #expect(machine.seen(serviceInstance("a", on: 3)) == .resolve)
     }
 
@@ -270,17 +271,17 @@ import Testing
         #expect(machine.serviceInstances(on: 33).isEmpty)
     }
 
-    /// Four records a service; the problem is reported at 15/16 of the cache.
-    @Test(arguments: [(4096, 960), (8192, 1920), (200, 45)])
-    func `reaching and leaving the limit of the cache are both reported`(cachedRecords: Int, services: Int) {
+    @Test func `the beginning and the end of crowding are both reported`() {
         var machine = machine(openResolvers: 5000, instances: 5000)
-        machine.resumed(openResolvers: 5000, cachedRecords: cachedRecords, now: start)
+        machine.resumed(openResolvers: 5000, now: start)
+        let services = Machine.crowdedServices
         for number in 1..<services {
             _ = machine.seen(serviceInstance("\(number)"))
             #expect(machine.crowding() == nil)
         }
         _ = machine.seen(serviceInstance("0"))
         #expect(machine.crowding() == .trouble(.cacheLimit))
+        #expect(machine.problems.map(\.code) == [.cacheLimit])
         _ = machine.seen(serviceInstance("x"))
         #expect(machine.crowding() == nil)
         var recovered: [DiscoveryEvent] = []
@@ -291,15 +292,16 @@ import Testing
         _ = machine.gone(serviceInstance("x"))
         #expect(machine.crowding() == nil)
         #expect(recovered == [.recovered(.cacheLimit)])
+        #expect(machine.problems.isEmpty)
     }
 
-    @Test func `the end of stale instances ends the trouble of a nearly full cache`() {
-        var machine = machine()
-        machine.resumed(openResolvers: 100, cachedRecords: 64, now: start)
-        for number in 0..<15 { _ = machine.seen(serviceInstance("\(number)")) }
+    @Test func `the end of stale instances ends crowding`() {
+        var machine = machine(instances: 5000)
+        machine.resumed(openResolvers: 100, now: start)
+        for number in 0..<Machine.crowdedServices { _ = machine.seen(serviceInstance("\(number)")) }
         #expect(machine.crowding() == .trouble(.cacheLimit))
         machine.lost(now: start)
-        machine.resumed(openResolvers: 100, cachedRecords: 64, now: start + .seconds(1))
+        machine.resumed(openResolvers: 100, now: start + .seconds(1))
         _ = machine.tick(now: start + .seconds(4))
         #expect(machine.crowding() == .recovered(.cacheLimit))
     }
@@ -377,7 +379,7 @@ import Testing
         _ = machine.enumerationCompleted(now: start)
         _ = machine.answered(serviceInstance("a"), found("10.0.0.1"), now: start)
         #expect(machine.deadline == nil)
-        machine.resumed(openResolvers: 100, cachedRecords: 4096, now: start + .seconds(60))
+        machine.resumed(openResolvers: 100, now: start + .seconds(60))
         #expect(machine.deadline == start + .seconds(60) + Machine.following)
     }
 

@@ -79,6 +79,26 @@ import Testing
         #expect(second == .appeared(DiscoveryHint(id: "slow:1", instance: "slow:1", endpoints: [endpoint])))
     }
 
+    @Test func `names that take long to resolve do not delay an address, however many they are`() async throws {
+        let endpoint = DiscoveryEndpoint(address: "10.0.0.1", port: 1)
+        let (released, release) = AsyncStream<Void>.makeStream()
+        let peers =
+            try (1...8).map { try StaticPeer("slow\($0):1") } + [StaticPeer("10.0.0.1:1"), StaticPeer("[::1]:1")]
+        let source = StaticPeers(peers, interval: .seconds(60), logger: Logger(label: "test")) {
+            peer throws(NameResolver.Failure) in
+            if peer.host.hasPrefix("slow") { for await _ in released {} }
+            return [endpoint]
+        }
+        var events = source.browse().makeAsyncIterator()
+        var found: Set<String> = []
+        for _ in 0..<2 {
+            guard case .appeared(let hint) = await events.next() else { continue }
+            found.insert(hint.id)
+        }
+        #expect(found == ["10.0.0.1:1", "[::1]:1"])
+        release.finish()
+    }
+
     @Test func `a name that still cannot be resolved is reported once`() async throws {
         let endpoint = DiscoveryEndpoint(address: "10.0.0.1", port: 1)
         let name = Name()

@@ -123,7 +123,7 @@ import ValueSets
         #expect(derived.derived == 2 && derived.base == 1)
     }
 
-    private enum Keys: CodingKey { case deep, list, value }
+    private enum Keys: CodingKey { case again, deep, list, value }
     private enum DeepKeys: CodingKey { case one, two }
 
     @Test func `a nested container that is requested again keeps its content`() throws {
@@ -152,13 +152,18 @@ import ValueSets
                 var list = container.nestedUnkeyedContainer(forKey: .list)
                 try list.encode(1)
                 try container.encode("none", forKey: .list)
+                var first = container.nestedContainer(keyedBy: DeepKeys.self, forKey: .again)
+                try first.encode(1, forKey: .one)
+                try container.encode("none", forKey: .again)
+                var second = container.nestedContainer(keyedBy: DeepKeys.self, forKey: .again)
+                try second.encode(2, forKey: .two)
                 try container.encode("none", forKey: .deep)
                 var deep = container.nestedContainer(keyedBy: DeepKeys.self, forKey: .deep)
                 try deep.encode(1, forKey: .one)
             }
         }
         let set = try ValueSetEncoder().encode(Several())
-        #expect(set == ["value": 2, "list": "none", "deep": ["one": 1]])
+        #expect(set == ["value": 2, "list": "none", "again": ["two": 2], "deep": ["one": 1]])
     }
 
     @Test func `a number that does not fit is refused with its coding path`() {

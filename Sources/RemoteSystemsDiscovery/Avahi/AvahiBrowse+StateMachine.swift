@@ -32,6 +32,11 @@ extension AvahiBrowse {
         /// The time during which a response to our own query outweighs a resolver that finds nothing. A busy host does
         /// not respond to every query.
         static let trusting: Duration = .seconds(15)
+        /// The number of services on an interface and protocol from which on Avahi may miss further ones: they nearly
+        /// fill the default cache of 4096 records, and whatever the cache's size, Avahi compares each record with all
+        /// others, and loses packets meanwhile (`Docs/decisions/0014-one-shot-question.md`).
+        static let crowdedServices = 960
+        static let uncrowdedServices = 900
 
         /// The limits of a browse, which bound its memory and the load of the daemon.
         struct Limits: Sendable {
@@ -42,12 +47,6 @@ extension AvahiBrowse {
             var instances = DiscoveryLimits.hints
             /// The number of tracked instances from which on only those are added that a listener is known to follow.
             var unsorted: Int { instances - instances / 8 }
-            /// The number of records that Avahi's cache holds for each interface and protocol.
-            var cachedRecords = AvahiDaemonSettings().cacheEntries
-            /// The number of services on an interface and protocol that nearly fill the cache: 15/16 of it.
-            var crowdedServices: Int { cachedRecords / ServiceType.recordsPerService / 16 * 15 }
-            /// The number of services below which the cache is not nearly full any more.
-            var uncrowdedServices: Int { crowdedServices - crowdedServices / 16 }
         }
 
         /// What to do after a browser's report of an instance.
@@ -350,11 +349,10 @@ extension AvahiBrowse {
             staleUntil = instances.isEmpty ? nil : now + Self.retention
         }
 
-        /// Handles the start or restart of browsing, with this maximum of open resolvers and of cached records.
-        mutating func resumed(openResolvers: Int, cachedRecords: Int, now: Instant) {
+        /// Handles the start or restart of browsing, with this maximum of open resolvers.
+        mutating func resumed(openResolvers: Int, now: Instant) {
             isConnected = true
             limits.openResolvers = openResolvers
-            limits.cachedRecords = cachedRecords
             for serviceInstance in answered.keys { answered[serviceInstance] = now + Self.following }
             if staleUntil != nil { staleUntil = now + Self.grace }
         }
@@ -374,15 +372,20 @@ extension AvahiBrowse {
 
         // MARK: Crowded networks
 
-        /// Whether an interface is near the limit of Avahi's cache, as last reported by ``crowding()``.
+        /// The reported problems that are not over.
+        var problems: [DiscoveryProblem] {
+            (crowdReported ? [.cacheLimit] : []) + (refusalReported ? [.tooManyHints] : [])
+        }
+
+        /// Whether an interface has so many services that Avahi may miss some, as last reported by ``crowding()``.
         var isCrowded: Bool { crowdReported }
 
-        /// Returns an event if an interface has come near the limit of Avahi's cache, or if none is near it any more.
+        /// Returns an event if an interface has become crowded, or if none is crowded any more.
         /// Call after every report and after ``tick(now:)``.
         mutating func crowding() -> DiscoveryEvent? {
             for (link, count) in crowds {
-                if count >= limits.crowdedServices { crowded.insert(link) }
-                if count < limits.uncrowdedServices { crowded.remove(link) }
+                if count >= Self.crowdedServices { crowded.insert(link) }
+                if count < Self.uncrowdedServices { crowded.remove(link) }
             }
             guard crowded.isEmpty == crowdReported else { return nil }
             crowdReported.toggle()
@@ -468,10 +471,10 @@ extension Resolution {
 extension DiscoveryProblem {
     static let cacheLimit = DiscoveryProblem(
         code: .cacheLimit,
-        message: "An interface sees nearly as many services as Avahi's cache holds. Further services may not be found.",
-        advice: "If there are not that many machines, a program on the network advertises false services. Else raise "
-            + "cache-entries-max in /etc/avahi/avahi-daemon.conf (default 4096, four for each service) and restart "
-            + "avahi-daemon.",
+        message: "An interface sees about a thousand services or more. Avahi may miss further ones.",
+        advice: "If there are not that many machines, a program on the network advertises false services. Else make "
+            + "sure that the cache of avahi-daemon has space for four records of each service ('cache-entries-max' in "
+            + "/etc/avahi/avahi-daemon.conf, 4096 by default).",
         recoversByItself: true
     )
 }

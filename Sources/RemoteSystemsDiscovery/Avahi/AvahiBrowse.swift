@@ -45,8 +45,8 @@ final class AvahiBrowse {
     ///
     /// - Parameters:
     ///   - onFailure: Called when a browser failed. The connection should then be replaced.
-    ///   - onCrowding: Called with `true` when an interface comes near the limit of Avahi's cache, or when far too many
-    ///     instances appear and vanish. Called with `false` when neither is so any more.
+    ///   - onCrowding: Called with `true` when an interface has so many services that Avahi may miss some, or when far
+    ///     too many instances appear and vanish. Called with `false` when neither is so any more.
     init(
         queue: DispatchQueue,
         logger: Logger,
@@ -74,7 +74,7 @@ final class AvahiBrowse {
 
     var hasListeners: Bool { !listeners.isEmpty }
 
-    /// Adds a listener. It receives the known instances first, then every event.
+    /// Adds a listener. It receives the known instances and problems first, then every event.
     ///
     /// - Parameter isRelevant: Whether the listener follows changes of an instance.
     /// - Returns: The id to pass to ``removeListener(_:)``.
@@ -84,6 +84,7 @@ final class AvahiBrowse {
     ) -> ListenerID {
         for hint in machine.hints { listener.yield(.appeared(hint)) }
         if machine.settled { listener.yield(.settled) }
+        for problem in problems { listener.yield(.trouble(problem)) }
         let id = listeners.add(Listener(feed: listener, isRelevant: isRelevant))
         for (serviceInstance, hint) in machine.irrelevant where isRelevant(hint) {
             perform(machine.becameRelevant(serviceInstance), for: serviceInstance)
@@ -117,12 +118,9 @@ final class AvahiBrowse {
 
     // MARK: The connection
 
-    /// Browses on exactly these interfaces, with at most this many open resolvers, through an Avahi that caches this
-    /// many records for each interface and protocol.
-    func browse(through connection: AvahiLink, openResolvers: Int, cachedRecords: Int, on interfaces: [Int32]) {
-        if self.connection == nil {
-            machine.resumed(openResolvers: openResolvers, cachedRecords: cachedRecords, now: .now)
-        }
+    /// Browses on exactly these interfaces, with at most this many open resolvers.
+    func browse(through connection: AvahiLink, openResolvers: Int, on interfaces: [Int32]) {
+        if self.connection == nil { machine.resumed(openResolvers: openResolvers, now: .now) }
         self.connection = connection
         wasConnected = true
         for interface in browsers.keys where !interfaces.contains(interface) {
@@ -198,6 +196,11 @@ final class AvahiBrowse {
     func announced(_ serviceInstance: ServiceInstance, _ resolution: Resolution) {
         guard isRelevant(serviceInstance, resolution) else { return }
         _ = answered(serviceInstance, resolution)
+    }
+
+    /// The reported problems that are not over.
+    private var problems: [DiscoveryProblem] {
+        machine.problems + (churn.isFlooded ? [.announcementFlood] : [])
     }
 
     private func updateCrowding() {

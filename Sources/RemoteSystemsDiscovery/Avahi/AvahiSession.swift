@@ -118,7 +118,7 @@ actor AvahiSession {
             queue: executor.queue,
             logger: logger,
             onProblem: { self.begin($0) },
-            onRecovered: { self.end($0) },
+            onRecovered: { self.endProblem($0) },
             onEffect: report
         )
         advertisers[lastAdvertiserID] = advertiser
@@ -131,8 +131,7 @@ actor AvahiSession {
         guard let advertiser = advertisers.removeValue(forKey: id) else { return }
         let worker = isReady ? connection?.worker : nil
         advertiser.disconnect()
-        let lasting = Set(advertisers.values.flatMap(\.troubles))
-        for code in advertiser.troubles.subtracting(lasting) { end(code) }
+        for code in advertiser.troubles { endProblem(code) }
         stopIfIdle()
         if let worker { await withdrawn(by: worker) }
     }
@@ -299,7 +298,6 @@ actor AvahiSession {
         browse.browse(
             through: connection,
             openResolvers: isDaemon ? DaemonConnection.openResolvers : 4 * DiscoveryLimits.hints,
-            cachedRecords: settings.cacheEntries,
             on: scopes(usable) ?? [anyInterface]
         )
     }
@@ -373,11 +371,7 @@ actor AvahiSession {
     private var settings: AvahiDaemonSettings {
         var settings = AvahiDaemonSettings()
         let isEmbedded = selection.map { $0.backend == .embedded } ?? (options.mode == .embedded)
-        if isEmbedded {
-            settings.cacheEntries = EmbeddedConnection.cachedRecords
-        } else if !allowed.isLoopbackOnly {
-            settings = .read() ?? settings
-        }
+        if !isEmbedded, !allowed.isLoopbackOnly { settings = .read() ?? settings }
         if allowed.isLoopbackOnly { settings.usesIPv6 = false }
         return settings
     }
@@ -406,6 +400,12 @@ actor AvahiSession {
         troubles[trouble.code] = trouble
         logger.notice("discovery has a problem", metadata: ["trouble": "\(trouble)"])
         browse?.emit([.trouble(trouble)])
+    }
+
+    /// Ends a problem of an advertisement, unless another one has it, too.
+    private func endProblem(_ code: DiscoveryProblem.Code) {
+        guard !advertisers.values.contains(where: { $0.troubles.contains(code) }) else { return }
+        end(code)
     }
 
     private func end(_ code: DiscoveryProblem.Code) {

@@ -8,6 +8,9 @@ public struct StaticPeer: Sendable, Hashable {
     /// The TCP port. Valid range: 1–65535.
     public let port: Int
 
+    /// Whether the host is an address, which needs no name server.
+    var isAddress: Bool { host.contains(":") || host.utf8.allSatisfy("0123456789.".utf8.contains) }
+
     /// Creates a peer at this host and port.
     ///
     /// - Parameters:

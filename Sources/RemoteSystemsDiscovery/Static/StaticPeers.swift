@@ -143,12 +143,13 @@ public struct StaticPeers: DiscoverySource {
         }
     }
 
-    /// Resolves up to eight names at a time, because each blocks a thread.
+    /// Resolves up to eight names at a time, because each blocks a thread. Addresses come first: they need no name
+    /// server, which may be slow.
     ///
     /// - Parameter report: Called for each peer as soon as it is resolved, without endpoints if it cannot be.
     private func resolveAll(reporting report: (StaticPeer, [DiscoveryEndpoint]) -> Void) async {
         await withTaskGroup(of: (StaticPeer, [DiscoveryEndpoint]).self) { group in
-            for (index, peer) in peers.enumerated() {
+            for (index, peer) in (peers.filter(\.isAddress) + peers.filter { !$0.isAddress }).enumerated() {
                 if index >= 8, let (peer, endpoints) = await group.next() { report(peer, endpoints) }
                 group.addTask {
                     do throws(NameResolver.Failure) {

@@ -13,7 +13,7 @@ package struct FileStatus: Sendable, Hashable {
     package let number: UInt
     private let device: UInt
     private let size: Int
-    /// The time of the last change of the contents, in seconds and nanoseconds.
+    /// The time of the last change of the contents or the status, in seconds and nanoseconds. No program can set it.
     private let changed: [Int]
 
     /// Reads the status of the file at `path`, or of the symbolic link itself. `nil`, with `errno` set, on failure.
@@ -43,7 +43,7 @@ package struct FileStatus: Sendable, Hashable {
         self.number = status.st_ino
         self.device = status.st_dev
         self.size = status.st_size
-        self.changed = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec]
+        self.changed = [status.st_ctim.tv_sec, status.st_ctim.tv_nsec]
     }
 
     /// Whether both are the same file, under whatever paths.

@@ -12,8 +12,8 @@ extension ConnectionDriver {
         self.handleFrames()
     }
 
-    /// Handles all complete frames. Everything that is written meanwhile, also by resumed callers, is flushed together
-    /// in ``readCompleted()``.
+    /// Handles all complete frames. What is written meanwhile, also by resumed callers, is flushed in
+    /// ``readCompleted()`` at the latest.
     func handleFrames() {
         self.isBatching = true
         self.taskExecutor.holdJobs()

@@ -329,8 +329,8 @@ final class ConnectionDriver {
         return true
     }
 
-    /// Flushes at the end of the event loop's turn, so that several frames leave as one TLS record and one system call.
-    /// Call it once for each frame.
+    /// Flushes at the end of the event loop's turn, so that several frames leave as one TLS record and one system call,
+    /// or at once if enough has been written. Call it once for each frame.
     func scheduleFlush() {
         self.unflushedFrames += 1
         guard self.unflushedFrames < Self.maxUnflushedFrames, self.outbound.readableBytes < self.maxUnflushedBytes

@@ -24,6 +24,8 @@ public final class UserActivityWatcher: Sendable {
         var reading: Task<Void, Never>?
         /// Whether the systems that were present at the start were found.
         var hasEnumerated = false
+        /// Counts the ends, so that a late end of one run does not end the next one.
+        var run = 0
 
         /// Whether all present systems have sent their records.
         func isEnumerated(withOwnSystem expectsOwnSystem: Bool) -> Bool {
@@ -107,10 +109,11 @@ public final class UserActivityWatcher: Sendable {
     public func start() async throws(RemoteSystemError) {
         let events = self.watcher.events
         try await self.watcher.start()
+        let run = self.state.withLock { $0.run }
         let reading = self.clock.task { [weak self] in
             for await event in events { self?.take(event) }
             // Without ``stop()``, the events end only when this system has left its account.
-            if !Task.isCancelled { self?.end() }
+            self?.end(run)
         }
         self.state.withLock { $0.reading = reading }
     }
@@ -118,17 +121,18 @@ public final class UserActivityWatcher: Sendable {
     /// Stops watching. The sequences of ``changes`` end.
     public func stop() async {
         await self.watcher.stop()
-        self.end()
+        self.end(self.state.withLock { $0.run })
     }
 
-    private func end() {
-        let (expiry, reading) = self.state.withLock { state in
+    private func end(_ run: Int) {
+        let ended: State? = self.state.withLock { state in
+            guard state.run == run else { return nil }
             state.readers.finish()
-            defer { state = State() }
-            return (state.expiry?.task, state.reading)
+            defer { state = State(run: run + 1) }
+            return state
         }
-        reading?.cancel()
-        expiry?.cancel()
+        ended?.reading?.cancel()
+        ended?.expiry?.task.cancel()
     }
 
     /// The present offers, ordered by system and application. Empty while the watcher is stopped.

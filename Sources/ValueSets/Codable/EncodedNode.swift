@@ -53,15 +53,17 @@ final class EncodedNode {
     func beginUnkeyed() { kind = .unkeyed }
 
     func add(_ value: Value, forKey key: String) {
+        // The value replaces a container, so a container that is requested afterwards is a new one.
+        if !nestedByKey.isEmpty { nestedByKey[.string(key)] = nil }
         entries.append(ValueSet.Entry(key: key, value: value))
     }
 
-    /// Returns the container for a key: the same one each time, as Foundation's encoders do.
+    /// Returns the container for a key: the same one each time.
     func addNode(forKey key: String) -> EncodedNode {
         if let present = nestedByKey[.string(key)] { return present.node }
         let node = EncodedNode()
         nestedByKey[.string(key)] = (entries.count, node)
-        add(.null, forKey: key)
+        entries.append(ValueSet.Entry(key: key, value: .null))
         return node
     }
 
