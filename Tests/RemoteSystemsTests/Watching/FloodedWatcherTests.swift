@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import RemoteSystemsDiscovery
 import RemoteSystemsTransport
 import Synchronization
 import Testing
@@ -173,7 +174,10 @@ import Testing
             let flood = Task {
                 for number in 0..<20_000 {
                     let port = ports[number % ports.count]
-                    try segment.announce("forged \(number)", port: port.port, address: port.address)
+                    // Each name moves to another address again and again. With new names only, the browse would be full
+                    // before the host starts, if the machine is busy.
+                    let name = "forged \(number % (DiscoveryLimits.hints / 2))"
+                    try segment.announce(name, port: port.port, address: port.address)
                     if number.isMultiple(of: 10) { try await Task.sleep(for: .milliseconds(10)) }
                 }
             }
