@@ -29,11 +29,25 @@ package struct AssociationFailure: Error, Sendable, Hashable, Codable, CustomStr
     package let code: Code
     /// A sentence for people.
     package let message: String
+    /// Whether the server responded with an HTTP status that says nothing about the file. Not saved.
+    private var isOtherStatus = false
+
+    private enum CodingKeys: String, CodingKey { case code, message }
 
     package init(_ code: Code, _ message: String) {
         self.code = code
         self.message = message
     }
+
+    /// The server responded with an HTTP status that says nothing about the file.
+    static func otherStatus(_ message: String) -> Self {
+        var failure = Self(.noFile, message)
+        failure.isOtherStatus = true
+        return failure
+    }
+
+    /// Whether this says nothing about the file, so that what the site said before stays valid until it expires.
+    var isInconclusive: Bool { self.isOtherStatus || self.code == .unreachable || self.code == .timedOut }
 
     package var description: String { self.message }
 }

@@ -32,8 +32,7 @@ struct AssociationFetch: Sendable {
         case 200: self.content(response)
         case 301, 302, 303, 307, 308: self.redirect(to: response.fields["location"])
         case 404, 410: self.next(orFail: AssociationFailure(.noFile, "\(self.host) has no association file."))
-        default:
-            .fail(AssociationFailure(.noFile, "\(self.host) responds with the HTTP status \(response.status)."))
+        default: .fail(.otherStatus("\(self.host) responds with the HTTP status \(response.status)."))
         }
     }
 

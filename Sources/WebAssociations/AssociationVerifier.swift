@@ -52,11 +52,13 @@ package struct AssociationVerifier: SiteApproval {
         let known = applications.compactMap { cache.entry($0, on: host, now: .now) }
         guard known.count < applications.count else { return known }
         let site = await self.fetch(from: host)
+        var isInconclusive = false
+        if case .failure(let failure) = site { isInconclusive = failure.isInconclusive }
         let entries = applications.map { application in
             var failure: AssociationFailure?
             switch site {
             case .failure(let reason):
-                if let entry = cache.entry(application, on: host, now: .now) { return entry }
+                if isInconclusive, let entry = cache.entry(application, on: host, now: .now) { return entry }
                 failure = reason
             case .success(let site) where !site.file.applications.contains(application):
                 failure = AssociationFailure(
@@ -73,8 +75,7 @@ package struct AssociationVerifier: SiteApproval {
                 now: .now
             )
         }
-        // What the site said before is valid until it expires, also if the site cannot be asked again.
-        self.remember(entries, replacesValid: (try? site.get()) != nil)
+        self.remember(entries, replacesValid: !isInconclusive)
         return entries
     }
 
