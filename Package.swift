@@ -316,6 +316,7 @@ if !isFetched {
             dependencies: [
                 "RemoteSystemsDesktop", "RemoteSystems", "UserActivities", "UserNotifications", "ValueSets",
                 "CRemoteSystemsGIO", "IntegrationSupport", logging,
+                .product(name: "InMemoryLogging", package: "swift-log"),
             ],
             swiftSettings: settings
         ),

@@ -78,6 +78,7 @@ extension HostDaemonTests {
                     try FileManager.default.removeItem(atPath: asks)
                     let third = try await daemon.launch("tel:3", port: port)
                     #expect(third.status == .appUnavailable)
+                    #expect(third.error?.canRetry == false)
                     _ = try await eventually("a word of it") {
                         process.lines.contains {
                             $0.contains("The user cannot be asked") && $0.contains("No such file")

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import InMemoryLogging
 import Logging
 import RemoteSystems
 import Testing
@@ -143,21 +144,24 @@ import Testing
         #expect(await asking.ask("allowed", of: other, until: deadline) == .allowed)
     }
 
-    @Test func `a question counts as not shown if the program cannot be started, and its system need not pause`()
+    @Test func `a program that cannot be started is logged once, and the system that asks need not pause`()
         async throws
     {
+        let log = InMemoryLogHandler()
         let asking = AskingProgram(
             ["/nowhere/ask"],
             environment: ["PATH": "/usr/bin:/bin"],
             timeout: .seconds(600),
             pace: QuestionPace(interval: .seconds(1000)),
-            logger: Logger(label: "test")
+            logger: Logger(label: "test") { _ in log }
         )
         let holder = try Self.caller().quotaHolder
         for _ in 0..<4 {
             let answer = await asking.ask("unseen", of: holder, until: .now + .seconds(600))
-            #expect(answer == .notShown)
+            #expect(answer == .notStarted)
         }
+        // The repetitions are logged at the level debug.
+        #expect(log.entries.map(\.level) == [.error])
     }
 
     @Test(arguments: [true, false])

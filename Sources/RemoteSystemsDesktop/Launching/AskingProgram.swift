@@ -22,11 +22,16 @@ package actor AskingProgram {
         case allowed
         /// The user denied or ignored the question, or the program ended without asking it.
         case denied
-        /// The question was given up before the user saw it, its system must pause, or the program cannot be started.
+        /// The question was given up before the user saw it, or its system must pause.
         case notShown
+        /// The program cannot be started.
+        case notStarted
     }
 
     private struct NotShown: Error {}
+
+    /// The program cannot be started. A retry cannot help.
+    struct NotStarted: Error {}
 
     private let arguments: [String]
     private let environment: [String: String]
@@ -37,6 +42,8 @@ package actor AskingProgram {
     /// The waiting questions in order of arrival, at most one per launch in progress.
     private var line: [(number: UInt64, holder: QuotaHolder, turn: AsyncStream<Void>.Continuation)] = []
     private var nextNumber: UInt64 = 0
+    /// The reason why the program could not be started for the last question; `nil` if it was started.
+    private var problem: DetachedProgram.StartError?
     /// The number of questions that were shown since none was waiting.
     private var shown: UInt64 = 0
     /// The value of ``shown`` with the last question of each system. A question that was given up while it waited does
@@ -82,6 +89,7 @@ package actor AskingProgram {
         case .allowed: return true
         case .denied: return false
         case .notShown: throw NotShown()
+        case .notStarted: throw NotStarted()
         }
     }
 
@@ -118,14 +126,18 @@ package actor AskingProgram {
         // Counted from now, so that a question which the user ignores does not take the time of the next one.
         let deadline = min(.now + self.timeout, launcherEnd)
         let program: StartedProgram
-        do {
+        do throws(DetachedProgram.StartError) {
             program = try DetachedProgram(self.arguments + [question], environment: self.environment).start()
+            self.problem = nil
         } catch {
-            self.logger.error(
+            // No pace limits these questions, so a system could fill the log.
+            self.logger.log(
+                level: error == self.problem ? .debug : .error,
                 "The user cannot be asked whether a URI may be opened",
                 metadata: ["program": "\(self.arguments.first ?? "")", "reason": "\(error)"]
             )
-            return .notShown
+            self.problem = error
+            return .notStarted
         }
         let end = await Self.first(until: deadline) { await program.end() } ?? nil
         // Removes the question from the screen if its time is over.

@@ -93,11 +93,12 @@ public struct DesktopURILauncher: LaunchURIProvider {
             let isAllowed: Bool
             do {
                 isAllowed = try await ask(request)
+            } catch is AskingProgram.NotStarted {
+                return .unavailable("The user there was not asked: the program that asks cannot be started.")
             } catch {
                 try Task.checkCancellation()
                 return .unavailable(
-                    "The user there was not asked: other questions wait, several were not allowed, or the program "
-                        + "that asks cannot be started. Try again later.",
+                    "The user there was not asked: other questions wait, or several were not allowed. Try again later.",
                     canRetry: true
                 )
             }

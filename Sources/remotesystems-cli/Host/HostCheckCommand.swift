@@ -43,7 +43,7 @@ struct HostCheckCommand: Subcommand {
             problems.append(
                 ConfigurationFileError(
                     path: program,
-                    "'askProgram' cannot be run: \(problem) URIs with the rule 'ask' are denied."
+                    "'askProgram' cannot be run: \(problem) URIs with the rule 'ask' are not opened."
                 )
             )
         }
