@@ -3,6 +3,7 @@
 
 import Foundation
 import InMemoryLogging
+import IntegrationSupport
 import Logging
 import RemoteSystems
 import Testing
@@ -147,21 +148,36 @@ import Testing
     @Test func `a program that cannot be started is logged once, and the system that asks need not pause`()
         async throws
     {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "ask-\(UUID())").path
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let program = "\(directory)/ask"
         let log = InMemoryLogHandler()
         let asking = AskingProgram(
-            ["/nowhere/ask"],
+            [program],
             environment: ["PATH": "/usr/bin:/bin"],
             timeout: .seconds(600),
             pace: QuestionPace(interval: .seconds(1000)),
             logger: Logger(label: "test") { _ in log }
         )
         let holder = try Self.caller().quotaHolder
-        for _ in 0..<4 {
-            let answer = await asking.ask("unseen", of: holder, until: .now + .seconds(600))
+        func ask() async -> AskingProgram.Answer {
+            await asking.ask("question", of: holder, until: .now + .seconds(600))
+        }
+        // As often as a system may ask in vain.
+        for _ in 0..<3 {
+            let answer = await ask()
             #expect(answer == .notStarted)
         }
         // The repetitions are logged at the level debug.
         #expect(log.entries.map(\.level) == [.error])
+        try writeProgram("#!/bin/sh\n", to: program)
+        let shown = await ask()
+        #expect(shown == .allowed)
+        try FileManager.default.removeItem(atPath: program)
+        let again = await ask()
+        #expect(again == .notStarted)
+        #expect(log.entries.map(\.level) == [.error, .error])
     }
 
     @Test(arguments: [true, false])
