@@ -96,9 +96,7 @@ import UserNotifications
         #expect(!FileManager.default.fileExists(atPath: directory.appending(path: "result.png").path))
     }
 
-    @Test func `a copy may be as large as its pixels need, and replaces an earlier one only when it is complete`()
-        async throws
-    {
+    @Test func `a copy may be as large as its pixels need`() async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
@@ -110,12 +108,20 @@ import UserNotifications
         try await ScaledImage.write(photo, to: copy, maxSide: 1300)
         let written = try Data(contentsOf: copy)
         #expect(written.count > 4 << 20)
+    }
 
-        try Data("no image".utf8).write(to: photo)
-        await #expect(throws: NotificationError.self) { try await ScaledImage.write(photo, to: copy) }
-        let kept = try Data(contentsOf: copy)
-        #expect(kept == written)
-        let files = try FileManager.default.contentsOfDirectory(atPath: directory.path)
-        #expect(files.sorted() == ["copy.png", "photo.ppm"])
+    @Test(arguments: ["exit 1", "kill -9 $$"])
+    func `a copy replaces an earlier one only when it is complete`(end: String) async throws {
+        try await Self.with(#"printf half > "$4"; \#(end)"#) { directory, scaler in
+            let (photo, copy) = (directory.appending(path: "photo.ppm"), directory.appending(path: "copy.png"))
+            try Data("earlier".utf8).write(to: copy)
+            await #expect(throws: NotificationError.self) {
+                try await ScaledImage.write(photo, to: copy, with: scaler)
+            }
+            let kept = try Data(contentsOf: copy)
+            #expect(kept == Data("earlier".utf8))
+            let files = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+            #expect(files.sorted() == ["copy.png", "thumbnailer"])
+        }
     }
 }

@@ -35,6 +35,14 @@ public enum ScaledImage {
             throw NotificationError(.limitExceeded, "The maximum side is from 16 to 2048 pixels.", field: "maxSide")
         }
         let scaler = DesktopImageScaler(environment: ProcessInfo.processInfo.environment, pixels: maxSide)
+        try await Self.write(image, to: result, with: scaler)
+    }
+
+    static func write(
+        _ image: URL,
+        to result: URL,
+        with scaler: DesktopImageScaler
+    ) async throws(NotificationError) {
         let path = result.path(percentEncoded: false)
         // A program that is ended leaves half a file.
         let unfinished = result.deletingLastPathComponent().appending(path: ".\(UUID().uuidString)")
