@@ -43,6 +43,7 @@ struct rectangle {
     F(void, gtk_picture_set_alternative_text, (widget, const char *))                                                  \
     F(void, gtk_picture_set_can_shrink, (widget, gboolean))                                                            \
     F(void *, gdk_pixbuf_get_file_info, (const char *, int *, int *))                                                  \
+    F(char *, gdk_pixbuf_format_get_name, (void *))                                                                    \
     F(void *, gdk_pixbuf_new_from_file_at_scale, (const char *, int, int, gboolean, void *))                           \
     F(void *, gdk_texture_new_for_pixbuf, (void *))                                                                    \
     F(widget, gtk_progress_bar_new, (void))                                                                            \
@@ -93,6 +94,7 @@ struct rectangle {
     F(void *, g_list_model_get_item, (void *, unsigned))                                                               \
     F(unsigned long, g_signal_connect_data, (void *, const char *, void (*)(void), void *, void *, int))               \
     F(void, g_signal_stop_emission_by_name, (void *, const char *))                                                    \
+    F(void, g_free, (void *))                                                                                          \
     F(void *, g_object_ref, (void *))                                                                                  \
     F(void, g_object_unref, (void *))                                                                                  \
     F(void *, g_main_loop_new, (void *, gboolean))                                                                     \
@@ -110,7 +112,7 @@ enum { POLICY_AUTOMATIC = 1, POLICY_NEVER = 2 };
 enum { WRAP_WORD_CHARACTER = 2 };
 enum { ELLIPSIZE_END = 3 };
 enum { READABLE_OR_CLOSED = 1 | 8 | 16 };
-enum { USUAL_SCREEN_HEIGHT = 1080 };
+enum { USUAL_SCREEN_HEIGHT = 1080, MAX_GIF_PIXELS = 35000000 };
 enum { STYLE_PRIORITY_APPLICATION = 600, KEY_ESCAPE = 0xff1b };
 
 static void *loop;
@@ -293,11 +295,21 @@ rs_gtk_widget *rs_gtk_label_new(const char *text) {
 }
 void rs_gtk_label_set_text(rs_gtk_widget *label, const char *text) { gtk_label_set_text(label, text); }
 
+// The GIF decoder of gdk-pixbuf takes five bytes a pixel of the full size: 240 MiB for the largest attachment, as much
+// as the process may use.
+static bool takes_too_much_memory(void *format, int width, int height) {
+    char *name = gdk_pixbuf_format_get_name(format);
+    bool is_gif = strcmp(name, "gif") == 0;
+    g_free(name);
+    return is_gif && (int64_t)width * height > MAX_GIF_PIXELS;
+}
+
 rs_gtk_widget *rs_gtk_picture_new(const char *path, const char *description, int max_width, int max_height) {
     int width = 0, height = 0;
-    if (gdk_pixbuf_get_file_info(path, &width, &height) == NULL || width <= 0 || height <= 0) { return NULL; }
+    void *format = gdk_pixbuf_get_file_info(path, &width, &height);
+    if (format == NULL || width <= 0 || height <= 0 || takes_too_much_memory(format, width, height)) { return NULL; }
     // At most twice the size on the screen, for dense screens. An image of 50 million pixels takes 200 MB in its full
-    // size. JPEG is decoded at the smaller scale; of the other formats, one image at a time is large.
+    // size. Baseline JPEG is decoded at the smaller scale; of the other formats, one image at a time is large.
     int pixel_width = width < 2 * max_width ? width : 2 * max_width;
     int pixel_height = height < 2 * max_height ? height : 2 * max_height;
     void *pixels = gdk_pixbuf_new_from_file_at_scale(path, pixel_width, pixel_height, 1, NULL);
