@@ -19,8 +19,8 @@ package struct SliderSteps: Sendable {
         self.step = step ?? (range.upperBound - range.lowerBound) / 100
     }
 
-    /// The number of decimals in which each permitted value is written. Two after the first of the step if the values
-    /// have no end, as with a third.
+    /// The number of decimals in which the permitted values are written. At most two after the first of the step:
+    /// values that need more, as with a third or a 64th, are written rounded.
     package var decimals: Int {
         var (decimals, power) = (0, 1.0)
         func add() { (decimals, power) = (decimals + 1, power * 10) }
