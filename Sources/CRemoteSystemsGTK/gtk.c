@@ -46,6 +46,9 @@ struct rectangle {
     F(char *, gdk_pixbuf_format_get_name, (void *))                                                                    \
     F(void *, gdk_pixbuf_new_from_file_at_scale, (const char *, int, int, gboolean, void *))                           \
     F(void *, gdk_texture_new_for_pixbuf, (void *))                                                                    \
+    F(void *, gdk_texture_new_from_filename, (const char *, void *))                                                   \
+    F(int, gdk_texture_get_width, (void *))                                                                            \
+    F(int, gdk_texture_get_height, (void *))                                                                           \
     F(widget, gtk_progress_bar_new, (void))                                                                            \
     F(void, gtk_progress_bar_set_fraction, (widget, double))                                                           \
     F(widget, gtk_spinner_new, (void))                                                                                 \
@@ -304,18 +307,33 @@ static bool takes_too_much_memory(void *format, int width, int height) {
     return is_gif && (int64_t)width * height > MAX_GIF_PIXELS;
 }
 
-rs_gtk_widget *rs_gtk_picture_new(const char *path, const char *description, int max_width, int max_height) {
-    int width = 0, height = 0;
-    void *format = gdk_pixbuf_get_file_info(path, &width, &height);
-    if (format == NULL || width <= 0 || height <= 0 || takes_too_much_memory(format, width, height)) { return NULL; }
+// Decodes an image at about the size at which it is shown. Returns NULL if that is not possible.
+static void *texture_new(const char *path, int max_width, int max_height, int *width, int *height) {
+    void *format = gdk_pixbuf_get_file_info(path, width, height);
+    if (format == NULL) {
+        // Without the database of MIME types, gdk-pixbuf recognises no file. GTK itself reads PNG, JPEG and TIFF, in
+        // their full size.
+        void *image = gdk_texture_new_from_filename(path, NULL);
+        *width = image != NULL ? gdk_texture_get_width(image) : 0;
+        *height = image != NULL ? gdk_texture_get_height(image) : 0;
+        return image;
+    }
+    if (*width <= 0 || *height <= 0 || takes_too_much_memory(format, *width, *height)) { return NULL; }
     // At most twice the size on the screen, for dense screens. An image of 50 million pixels takes 200 MB in its full
     // size. Baseline JPEG is decoded at the smaller scale; of the other formats, one image at a time is large.
-    int pixel_width = width < 2 * max_width ? width : 2 * max_width;
-    int pixel_height = height < 2 * max_height ? height : 2 * max_height;
+    int pixel_width = *width < 2 * max_width ? *width : 2 * max_width;
+    int pixel_height = *height < 2 * max_height ? *height : 2 * max_height;
     void *pixels = gdk_pixbuf_new_from_file_at_scale(path, pixel_width, pixel_height, 1, NULL);
     if (pixels == NULL) { return NULL; }
     void *image = gdk_texture_new_for_pixbuf(pixels);
     g_object_unref(pixels);
+    return image;
+}
+
+rs_gtk_widget *rs_gtk_picture_new(const char *path, const char *description, int max_width, int max_height) {
+    int width = 0, height = 0;
+    void *image = texture_new(path, max_width, max_height, &width, &height);
+    if (image == NULL) { return NULL; }
     widget picture = gtk_picture_new_for_paintable(image);
     g_object_unref(image);
     gtk_picture_set_can_shrink(picture, 1);

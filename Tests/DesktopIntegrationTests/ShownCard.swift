@@ -29,10 +29,12 @@ struct ShownCard {
             try await desktop.withScreen(startingServer: { _ in [] }) { environment in
                 let program = try ChildProcess(
                     [try builtProgram("remotesystems-card")],
-                    // What was freed has other bytes, and a use of it ends the program.
-                    environment: environment.merging(
-                        ["GTK_A11Y": "none", "G_DEBUG": "fatal-criticals", "MALLOC_PERTURB_": "165"]
-                    ) { $1 },
+                    // What was freed has other bytes, and a use of it ends the program. The MIME types are those of the
+                    // machine, so that images are scaled when they are read; other tests of cards have none.
+                    environment: environment.merging([
+                        "GTK_A11Y": "none", "G_DEBUG": "fatal-criticals", "MALLOC_PERTURB_": "165",
+                        "XDG_DATA_DIRS": "/usr/share",
+                    ]) { $1 },
                     readsErrors: true
                 )
                 do {

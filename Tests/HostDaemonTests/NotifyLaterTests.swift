@@ -43,7 +43,7 @@ extension HostDaemonTests {
         @Test func `notify --all --later succeeds without a daemon here if another system receives it`() async throws {
             try await Daemon.with { daemon in
                 _ = try await daemon.addSystem()
-                let away = try await daemon.addSystem("attic")
+                _ = try await daemon.addSystem("attic")
                 let other = try daemon.command(
                     ["host", "run", "--loopback", "--port", "0"],
                     environment: ["REMOTE_SYSTEMS_STATE": "\(daemon.directory)/state-of-cellar"]
@@ -55,7 +55,7 @@ extension HostDaemonTests {
                         )
                         return status == 0 ? lines : nil
                     }
-                    let line = lines.first { $0.hasPrefix("\(away.prefix(8)): not kept. ") }
+                    let line = lines.first { $0.contains(": not kept. ") }
                     #expect(line?.contains("No host daemon runs on this system.") == true, "\(lines)")
                 } catch {
                     await other.stop()
