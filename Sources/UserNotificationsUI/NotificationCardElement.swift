@@ -15,8 +15,9 @@ public enum NotificationCardElement: Sendable, Hashable {
 
     /// A text, without markup. Valid range: at most 4096 bytes.
     case text(String, style: TextStyle = .body)
-    /// An image: an attachment of the notification, and a text for those who cannot see it (at most 512 bytes). The
-    /// text is shown in place of an image that cannot be decoded, and of a GIF of more than 35 million pixels.
+    /// An image, which is an attachment of the notification, and its description for screen readers, of at most 512
+    /// bytes. The card shows the description in place of an image that cannot be decoded, or of a GIF of more than
+    /// 35 million pixels.
     case image(attachment: String, description: String = "")
     /// A progress bar with a label of at most 512 bytes. Without a fraction, from 0 to 1, it shows that something
     /// happens.

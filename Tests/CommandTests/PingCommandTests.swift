@@ -290,29 +290,26 @@ extension CommandTests {
         }
 
         @Test func `serve ends with its terminal`() async throws {
-            try await Sandbox.with { sandbox in
-                let serving = try sandbox.start(
-                    ["serve", "--loopback", "--port", "0", "--json"],
-                    around: ["/usr/bin/env", "--default-signal=HUP"]
-                )
-                _ = try await serving.event("ready")
-                serving.process.send(SIGHUP)
-                let finished = try await serving.finish(within: .seconds(30))
-                #expect(finished.status == 128 + SIGHUP)
-            }
+            try await self.serve(with: "--default-signal=HUP", receiving: [SIGHUP], endsWith: 128 + SIGHUP)
         }
 
         @Test func `serve outlives its terminal under nohup`() async throws {
+            try await self.serve(with: "--ignore-signal=HUP", receiving: [SIGHUP, SIGTERM], endsWith: 0)
+        }
+
+        /// Expects an exit status of `serve` after signals.
+        ///
+        /// - Parameter disposition: the option of env(1) for the signals that `serve` inherits.
+        private func serve(with disposition: String, receiving signals: [Int32], endsWith status: Int32) async throws {
             try await Sandbox.with { sandbox in
                 let serving = try sandbox.start(
                     ["serve", "--loopback", "--port", "0", "--json"],
-                    around: ["/usr/bin/env", "--ignore-signal=HUP"]
+                    around: ["/usr/bin/env", disposition]
                 )
                 _ = try await serving.event("ready")
-                serving.process.send(SIGHUP)
-                serving.process.send(SIGTERM)
+                for signal in signals { serving.process.send(signal) }
                 let finished = try await serving.finish(within: .seconds(30))
-                #expect(finished.status == 0)
+                #expect(finished.status == status)
             }
         }
 

@@ -32,6 +32,7 @@ package struct MediaPlayerReport: Sendable, Hashable {
                 return nil
             }
             group.addTask {
+                // A bus that does not respond wakes nothing up.
                 let limit = Task {
                     try await Task.sleep(for: Self.timeLimit)
                     bus.stop()

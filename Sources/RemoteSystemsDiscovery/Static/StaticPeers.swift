@@ -139,6 +139,7 @@ public struct StaticPeers: DiscoverySource {
                 settling.cancel()
                 if await !settling.value { feed.yield(.settled) }
             }
+            // No name server reports that an address has changed.
             try? await Task.sleep(for: problem == nil ? interval : min(interval, .seconds(5)))
         }
     }

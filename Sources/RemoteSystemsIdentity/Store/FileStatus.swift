@@ -13,8 +13,9 @@ package struct FileStatus: Sendable, Hashable {
     package let number: UInt
     private let device: UInt
     private let size: Int
-    /// The time of the last change of the contents or the status, in seconds and nanoseconds. No program can set it.
-    private let changed: [Int]
+    /// The time of the last change of the contents or the status. No program can set it.
+    private let changedSeconds: Int
+    private let changedNanoseconds: Int
 
     /// Reads the status of the file at `path`, or of the symbolic link itself. `nil`, with `errno` set, on failure.
     package init?(path: String) {
@@ -43,7 +44,8 @@ package struct FileStatus: Sendable, Hashable {
         self.number = status.st_ino
         self.device = status.st_dev
         self.size = status.st_size
-        self.changed = [status.st_ctim.tv_sec, status.st_ctim.tv_nsec]
+        self.changedSeconds = status.st_ctim.tv_sec
+        self.changedNanoseconds = status.st_ctim.tv_nsec
     }
 
     /// Whether both are the same file, under whatever paths.

@@ -26,8 +26,9 @@ struct NotifyLater {
             daemon = try await LocalNotifications.open(self.configuration, within: self.finder.wait)
         } catch {
             // Other systems may have received the notification, so this alone is no error of the command.
-            for system in systems { try self.report(system, Failure(error)) }
-            return (0, systems.map { _ in Failure(error) })
+            let failure = Failure(error)
+            for system in systems { try self.report(system, failure) }
+            return (0, systems.map { _ in failure })
         }
         var failures: [Failure] = []
         // One by one: too many may wait for a system that does not come back, and the others are to receive it.
